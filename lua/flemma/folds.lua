@@ -156,6 +156,14 @@ function M.unfold(message)
   end
 end
 
+--- Closes all folds above a line, in every window that has our folds.
+---@param message flemma.protocol.FoldAbove
+function M.fold_above(message)
+  for _, id in ipairs(windows(message.buffer)) do
+    window.close_above(id, message.line)
+  end
+end
+
 --- Returns the text of the fold that is drawn, for 'foldtext'.
 ---@return string|string[][]
 function M.text()

@@ -24,6 +24,7 @@ M.RECEIVERS = {
   spans = "flemma.spans",
   folds = "flemma.folds",
   unfold = "flemma.folds",
+  fold_above = "flemma.folds",
   diagnostics = "flemma.diagnostics",
   ask = "flemma.functions",
   tool_call = "flemma.tools.calls",
@@ -54,7 +55,7 @@ M.RECEIVERS = {
 --- Messages that change a chat or refer to its lines. They keep their order in each
 --- buffer, also while one of them has to wait.
 M.IN_ORDER =
-  vim.split("apply append release_anchor lock cursor marks request queued sent spans folds unfold diagnostics", " ")
+  vim.split("apply append release_anchor lock cursor marks request queued sent spans folds unfold fold_above diagnostics", " ")
 
 --- Messages that replace what is shown, so that handling one twice does no harm.
 M.SHOWN = {
@@ -132,9 +133,10 @@ M.SHOWN = {
 ---@alias flemma.protocol.Taken { buffer: integer, elsewhere: boolean }
 ---@alias flemma.protocol.Notify { buffer: integer?, level: "info"|"warn"|"error", message: string }
 ---@alias flemma.protocol.Event { name: string, data: table } A `User` autocommand.
+---@alias flemma.protocol.FoldAbove { buffer: integer, line: integer }
 ---@alias flemma.protocol.Unfold { buffer: integer, lines: integer[] }
 ---@alias flemma.protocol.Report { title: string, lines: string[], files: {[1]: integer, [2]: string}[]?, buffer: integer?, places: {[1]: integer, [2]: integer}[]?, is_update: boolean? }
----@alias flemma.protocol.Review { ask: integer, buffer: integer, call: string, subject: "call"|"turn", text: string, note: string?, problems: { line: integer, message: string }[] }
+---@alias flemma.protocol.Review { ask: integer, buffer: integer, call: string, subject: "call"|"turn"|"summary", text: string, note: string?, problems: { line: integer, message: string }[] }
 ---@alias flemma.protocol.Save { buffer: integer }
 ---@alias flemma.protocol.Decision { buffer: integer, id: string, number: integer, least_ms: integer, refresh: boolean?, lines: { [1]: string, [2]: string }[] }
 ---@alias flemma.protocol.ReviewClosed { buffer: integer, call: string }

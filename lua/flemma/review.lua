@@ -1,5 +1,5 @@
---- Reviews: the diff of a pending call, or of a turn, as a buffer that the user edits. `:w`, typed
---- in its window, applies what is left; every other write keeps a draft.
+--- Reviews: the diff of a pending call, or of a turn, or a summary of the chat, as a buffer that the user
+--- edits. `:w`, typed in its window, applies what is left; every other write keeps a draft.
 ---@class flemma.review
 local M = {}
 
@@ -12,7 +12,7 @@ local typing = require("flemma.review.typing")
 local windows = require("flemma.window")
 
 ---@class flemma.review.Words
----@field keys string The line above the diff, cut in the middle where it does not fit.
+---@field keys string The line above the text, cut in the middle where it does not fit.
 ---@field copied string
 ---@field draft string
 ---@field answered string
@@ -21,7 +21,7 @@ local windows = require("flemma.window")
 ---@field applies string
 
 --- What is said in reviews, by subject.
----@type table<"call"|"turn", flemma.review.Words>
+---@type table<"call"|"turn"|"summary", flemma.review.Words>
 local WORDS = {
   call = {
     keys = " :w approves what is left%< · dih drops a hunk · ]c next hunk · :q decides later",
@@ -40,6 +40,15 @@ local WORDS = {
     stopped = "The host stopped, so nothing was reverted. Your text is kept; run :Flemma review turn in the chat again.",
     late = "The review was applied, so what you wrote in it since then is not used.",
     applies = "revert what was removed",
+  },
+  summary = {
+    keys = " :w replaces the messages above by this summary%< · :q drops it",
+    copied = "Nothing was replaced; the summary is in %s.",
+    draft = "Kept as a draft; type :w in its window to put it into the chat.",
+    answered = "This summary was put into the chat already. Edit it there.",
+    stopped = "The host stopped, so the chat is as it was. Your text is kept; run :Flemma compact in the chat again.",
+    late = "The summary was put into the chat, so what you wrote here since then is not used.",
+    applies = "put the summary into the chat",
   },
 }
 --- Options of its window; the chat's are copied otherwise.
@@ -133,7 +142,6 @@ local function on_write(buffer, event)
 end
 
 local function set_keys(buffer)
-  require("flemma.review.hunks").set_keys(buffer)
   vim.keymap.set("n", "ZZ", function()
     typing.note_keys(buffer, "ZZ")
     vim.bo[buffer].modified = true
@@ -180,7 +188,12 @@ local function create(review)
   vim.bo[buffer].bufhidden = "hide"
   vim.bo[buffer].swapfile = false
   vim.bo[buffer].modeline = false
-  colors.start(buffer)
+  if review.words == WORDS.summary then
+    vim.bo[buffer].filetype = "markdown"
+  else
+    colors.start(buffer)
+    require("flemma.review.hunks").set_keys(buffer)
+  end
   set_keys(buffer)
   typing.watch(buffer)
   follow(buffer)

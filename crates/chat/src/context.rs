@@ -8,7 +8,7 @@ use crate::tool::{ToolDefinition, ToolUseId};
 
 /// Bytes of text per token, on average over prose and code in English: between the 3.5 characters that
 /// the crate `char-token-est` measured for Claude and its 4 for GPT and Gemini (November 2026).
-const BYTES_PER_TOKEN: f64 = 3.75;
+pub const BYTES_PER_TOKEN: f64 = 3.75;
 /// Tokens of an image: about the most before Claude scales it down, by docs.claude.com, "Vision".
 const IMAGE: f64 = 1600.0;
 /// Tokens of a page of text in a PDF, as the data set `pdf-token-cost` of October 2026 measured it for
@@ -54,23 +54,24 @@ pub struct ContextPart {
 }
 
 /// Returns the parts of a request in its order: first the tools from the start, then the messages
-/// of the document, with the user's text of some of them replaced. `shortened` returns the short form
-/// of a result that has one.
+/// of the document, with the user's text of some of them replaced, from the summary `first` on.
+/// `shortened` returns the short form of a result that has one.
 pub fn parts(
     document: &Document<'_>,
     tools: &[ToolDefinition],
     own: &Own,
+    first: usize,
     shortened: impl Fn(&ToolUseId, &str) -> Option<String>,
 ) -> Vec<ContextPart> {
-    let first = (!tools.is_empty()).then(|| tools_part(tools, None));
-    let messages = parts_by_message(document, own).into_iter();
+    let offered = (!tools.is_empty()).then(|| tools_part(tools, None));
+    let messages = parts_by_message(document, own, first).into_iter();
     let messages = messages.flat_map(|(index, parts)| {
         let role = document.messages[index].role;
         let parts = parts.iter();
         let parts = parts.map(|part| context_part(part, index, role, &shortened));
         parts.collect::<Vec<_>>()
     });
-    first.into_iter().chain(messages).collect()
+    offered.into_iter().chain(messages).collect()
 }
 
 fn context_part(
@@ -155,7 +156,7 @@ mod tests {
     fn parts_of(chat: &str, own: &Own) -> Vec<(ContextKind, usize, String, usize)> {
         let text = Text::from(chat);
         let document = Document::parse(&text);
-        let parts = parts(&document, &[], own, |_, _| None).into_iter();
+        let parts = parts(&document, &[], own, 0, |_, _| None).into_iter();
         parts
             .map(|it| {
                 let line = document.messages[it.message.unwrap()].lines.start;
@@ -232,6 +233,7 @@ mod tests {
             &Document::parse(&text),
             &[tool.clone(), tool],
             &Own::new(),
+            0,
             |_, _| None,
         );
         assert_eq!(found.len(), 1);

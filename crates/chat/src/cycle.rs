@@ -21,15 +21,17 @@ use std::sync::{Arc, Weak};
 use crate::approval::{Answers, CallKey};
 use crate::document::{Document, PairedCall, Parsed, Role};
 use crate::origin::Origins;
-use crate::prompt;
 use crate::tool::ToolOutcome;
+use crate::{prompt, summary};
 use event::Ledger;
 use messages::QueuedMessages;
 use provenance::Provenance;
 
 pub(crate) use classify::read;
 pub use classify::{DENIED, REJECTED, callable, key, verdict};
-pub use event::{AnswerEnd, CursorAfterResult, CycleEvent, Effect, Level, Notice, Options};
+pub use event::{
+    AnswerEnd, CursorAfterResult, CycleEvent, Effect, Level, Notice, Options, Summary,
+};
 pub use event::{DEFAULT, Decided, REVIEWED, Ruling, is_by_hand};
 pub use keys::INTERRUPTED;
 pub use messages::SKIPPED;
@@ -278,8 +280,25 @@ impl Cycle {
             CycleEvent::Steer(text) => self.steer(text, document, options),
             CycleEvent::FollowUp(text) => self.follow_up(text, document, options),
             CycleEvent::Ask { text, send } => self.ask(text, send, document, options),
+            CycleEvent::Compact(wishes) => self.compact(wishes),
+            CycleEvent::Drafted => {
+                self.request = false;
+                Vec::new()
+            }
+            CycleEvent::Summarize(summary) => place_summary(&summary, document),
             CycleEvent::TakeBack(texts) => self.take_back(texts, document, options),
         }
+    }
+
+    /// Starts the request for a summary.
+    fn compact(&mut self, wishes: String) -> Vec<Effect> {
+        if !self.is_idle() {
+            return vec![Effect::inform(
+                "A summary can be written once nothing is running in this chat.",
+            )];
+        }
+        self.request = true;
+        vec![Effect::Summarize(wishes)]
     }
 
     /// Records approvals that appeared in or disappeared from the text.
@@ -313,6 +332,19 @@ impl Cycle {
             start,
         });
     }
+}
+
+/// Puts a summary into the text, and sends the conversation if that is due.
+fn place_summary(summary: &Summary, document: &Document<'_>) -> Vec<Effect> {
+    let edit = summary::place(document, &summary.replaced, &summary.text, &summary.when);
+    let placed = match edit {
+        Some(edit) => Effect::Edit(vec![edit]),
+        None => Effect::warn(
+            "The summary has no place any more, because the chat has changed. Run :Flemma compact again.",
+        ),
+    };
+    let send = summary.sends.then_some(Effect::Send);
+    std::iter::once(placed).chain(send).collect()
 }
 
 /// Returns the call whose blocks cover a line.

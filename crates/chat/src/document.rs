@@ -96,6 +96,8 @@ pub struct Message {
     /// True if prose not written by the model contains `@` or `{{`, which may address a
     /// tool or refer to a file. Most messages need no further search.
     pub may_refer: bool,
+    /// True if it begins with the comment of a summary; see [`crate::summary`].
+    pub is_summary: bool,
 }
 
 impl Parsed {
@@ -480,6 +482,11 @@ impl Document<'_> {
                 .inline
                 .filter(|_| lines.start == message.lines.start)
                 .unwrap_or(0);
+            let mut lines = lines.clone();
+            // The comment of a summary is for the host.
+            if message.is_summary && lines.start == message.lines.start + 1 {
+                lines.start += 1;
+            }
             let text = self.prose(lines.clone(), column);
             let (skipped, text) = trim_blank_lines(&text);
             (!text.is_empty()).then(|| (lines.start + skipped, text.to_owned()))

@@ -33,6 +33,7 @@ pub mod schema;
 pub mod shorten;
 pub mod spans;
 pub mod status;
+pub mod summary;
 pub mod template;
 pub mod text;
 pub mod title;

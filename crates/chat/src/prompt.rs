@@ -125,16 +125,22 @@ pub type Own = BTreeMap<usize, Vec<Part>>;
 
 /// Builds a prompt with the user's text as written, offering `tools`.
 pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
-    build_with(document, tools, &Own::new())
+    build_with(document, tools, &Own::new(), 0)
 }
 
-/// Builds a prompt with the user's text of some messages replaced.
-pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) -> Prompt {
+/// Builds a prompt with the user's text of some messages replaced. Of the messages above `first`,
+/// which is a summary or 0, it has only the instructions.
+pub fn build_with(
+    document: &Document<'_>,
+    tools: &[ToolDefinition],
+    own: &Own,
+    first: usize,
+) -> Prompt {
     let mut builder = Builder::new(document, own);
     let mut index = 0;
     while let Some(message) = document.messages.get(index) {
         // An answer is consumed together with its results.
-        index += builder.message(index, message);
+        index += builder.message_from(first, index, message);
     }
     let mut tools = tools.to_vec();
     // In a fixed order, so that the start of the request stays the same for caches.
@@ -157,13 +163,17 @@ pub fn build_with(document: &Document<'_>, tools: &[ToolDefinition], own: &Own) 
 
 /// Returns the parts that each message of the document adds to the prompt of [`build_with`], with
 /// the index of the message.
-pub(crate) fn parts_by_message(document: &Document<'_>, own: &Own) -> Vec<(usize, Vec<Part>)> {
+pub(crate) fn parts_by_message(
+    document: &Document<'_>,
+    own: &Own,
+    first: usize,
+) -> Vec<(usize, Vec<Part>)> {
     let mut found = Vec::new();
     let mut index = 0;
     // One for all, because ids are unique in the prompt.
     let mut builder = Builder::new(document, own);
     while let Some(message) = document.messages.get(index) {
-        let next = index + builder.message(index, message);
+        let next = index + builder.message_from(first, index, message);
         let system = builder.system.drain(..).map(Part::Text);
         let system: Vec<Part> = system.chain(builder.later.drain(..)).collect();
         if !system.is_empty() {
@@ -224,6 +234,15 @@ impl<'b, 't> Builder<'b, 't> {
             later: Vec::new(),
             ids: BTreeSet::new(),
         }
+    }
+
+    /// Adds a message unless it is replaced by the summary `first`. Returns the number of document
+    /// messages consumed.
+    fn message_from(&mut self, first: usize, index: usize, message: &Message) -> usize {
+        if index < first && message.role != Role::System {
+            return 1;
+        }
+        self.message(index, message)
     }
 
     /// Adds a message. Returns the number of document messages consumed.
@@ -482,7 +501,14 @@ pub fn aborted_call(reason: &str) -> String {
 pub fn own_text(document: &Document<'_>, message: &Message) -> Option<String> {
     let texts: Vec<String> = document
         .own_paragraphs(message)
-        .map(|(_, text)| references::unescaped(text))
+        // A summary has no references, so nothing in it is escaped.
+        .map(|(_, text)| {
+            if message.is_summary {
+                text
+            } else {
+                references::unescaped(text)
+            }
+        })
         .collect();
     (!texts.is_empty()).then(|| texts.join(PARAGRAPH_BREAK))
 }

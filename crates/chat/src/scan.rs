@@ -158,6 +158,13 @@ pub fn thinking_tag(line: &[u8]) -> Option<ThinkingTag> {
 /// Providers that check what they get back want them separate again.
 pub const TEXT_BREAK: &str = "<!-- flemma:part -->";
 
+/// Returns true for the comment above a summary, the first line of a message of the user.
+pub fn is_summary(line: &[u8]) -> bool {
+    let rest = line.strip_prefix(b"<!-- flemma:summary");
+    let words = rest.and_then(|it| it.trim_ascii_end().strip_suffix(b"-->"));
+    words.is_some_and(|it| matches!(it, [] | [b' ', ..]))
+}
+
 /// Parses the reason in the comment of a cut-off answer.
 pub fn aborted(line: &[u8]) -> Option<String> {
     let rest = line.strip_prefix(b"<!-- flemma:aborted")?.trim_ascii_end();

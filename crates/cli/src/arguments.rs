@@ -258,6 +258,17 @@ pub struct ModelArgs {
     /// Maximum number of requests in a row.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_turns: Option<u32>,
+    /// Share of the model's context from which the model summarizes the earlier messages before a
+    /// request, such as 80%.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub compact_at: Option<String>,
+}
+
+fn share(text: &str) -> Result<String, String> {
+    match policy::options::share(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("a share such as 80% is needed".to_owned()),
+    }
 }
 
 /// `flemma context`

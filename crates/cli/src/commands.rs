@@ -304,6 +304,7 @@ fn with_model(options: &RunOptions, model: &ModelArgs) -> Flags {
         provider: model.provider.clone(),
         model: model.model.clone(),
         max_turns: model.max_turns,
+        compact_at: model.compact_at.clone(),
         ..flags(options)
     }
 }

@@ -43,6 +43,8 @@ pub struct Flags {
     pub model: Option<String>,
     /// `--max-turns`
     pub max_turns: Option<u32>,
+    /// `--compact-at`
+    pub compact_at: Option<String>,
     /// `--approve`
     pub approve: Vec<String>,
     /// `--tools-dir`
@@ -62,6 +64,8 @@ impl Flags {
             (names_model, "provider"),
             (names_model, "model"),
             (self.max_turns.is_some(), "tools.autopilot.max_turns"),
+            (self.compact_at.is_some(), "context.compact_at"),
+            (self.compact_at.is_some(), "context.auto_compact"),
             (self.restricted, "tools.bash.unlisted"),
             (self.autopilot.is_some(), "tools.autopilot.enabled"),
         ];
@@ -238,6 +242,10 @@ fn apply_flags(options: &mut Value, own_provider: &str, flags: &Flags) {
     let autopilot = |name| ["tools", "autopilot", name];
     if let Some(max_turns) = flags.max_turns {
         set(options, &autopilot("max_turns"), json!(max_turns));
+    }
+    if let Some(share) = &flags.compact_at {
+        set(options, &["context", "compact_at"], json!(share));
+        set(options, &["context", "auto_compact"], json!(true));
     }
     if let Some(enabled) = flags.autopilot {
         set(options, &autopilot("enabled"), json!(enabled));

@@ -84,6 +84,7 @@ impl Frontend for Neovim {
             Display::Spans(it) => sender.send("spans", &it),
             Display::Diagnostics(it) => sender.send("diagnostics", &it),
             Display::Folds(it) => sender.send("folds", &it),
+            Display::FoldAbove(it) => sender.send("fold_above", &it),
             Display::Unfold(it) => sender.send("unfold", &it),
             Display::Queued(it) => sender.send("queued", &it),
             Display::Sent(it) => sender.send("sent", &it),

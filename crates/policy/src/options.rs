@@ -25,9 +25,9 @@ pub use kind::share;
 pub(crate) use rows::PROVIDER_NAMES;
 pub use rows::{
     AutopilotSettings, BackendChoice, Backends, BashSettings, Bwrap, CheckpointSettings,
-    FoldSettings, FrontmatterTrust, HttpSettings, McpSettings, Preset, ReviewRule, SandboxPolicy,
-    SandboxSettings, ToolSettings, TrustSettings, UiSettings, Unlisted, UnrecognizedCalls, Values,
-    parameter_words,
+    ContextSettings, FoldSettings, FrontmatterTrust, HttpSettings, McpSettings, Preset, ReviewRule,
+    SandboxPolicy, SandboxSettings, ToolSettings, TrustSettings, UiSettings, Unlisted,
+    UnrecognizedCalls, Values, parameter_words,
 };
 pub use toml_file::{TomlError, TomlOptions};
 

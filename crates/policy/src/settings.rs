@@ -3,6 +3,7 @@
 //!
 //! The module `options` defines which options exist and which values fit.
 
+mod context;
 pub(crate) mod grants;
 pub mod judges;
 mod layers;

@@ -16,7 +16,7 @@ pub use background::finish;
 pub(crate) use background::in_background;
 pub use recent::{LoggedCall, LoggedCalls};
 pub use record::{Act, Record, Word};
-pub use show::{date, lines, today};
+pub use show::{date, lines, now, today};
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

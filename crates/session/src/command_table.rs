@@ -29,7 +29,7 @@ impl CommandRow {
 }
 
 /// All sub-commands, sorted.
-pub const COMMANDS: [CommandRow; 60] = [
+pub const COMMANDS: [CommandRow; 61] = [
     row("allow", "Choose a rule that approves calls like the one at the cursor."),
     row("allow!", "Open the file with these rules."),
     row("allow-file", "Let this chat send the secret or outside file that this line names."),
@@ -41,6 +41,7 @@ pub const COMMANDS: [CommandRow; 60] = [
     row("autopilot:status", "Show whether autopilot is on."),
     row("cancel", "Stop the request, or cancel all running and pending calls."),
     row("chats", "Pick a chat of this project; with `all`, of all projects.").words(&["all"]),
+    row("compact", "Have the model summarize the earlier messages; you edit the summary before it replaces them."),
     row("context", "Show what the next request contains: tokens by part, what is cached, and the price."),
     row("edit", "Let a model change the selected lines, and review what it proposes; alone, open the last edit."),
     row("export", "Open this chat as Markdown, or as HTML under a name that ends in .html."),

@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::document::Document;
-use chat::shorten;
+use chat::text::Lines;
 use chat::tool::{ToolDefinition, ToolUseId};
+use chat::{shorten, summary};
 use policy::references::{Found, Value};
 use tools::objects::{Hash, Hasher};
 
@@ -44,6 +45,8 @@ pub struct Ledger {
     refused: HashSet<Hash>,
     /// Results that are sent shortened, by the hash of their id and content.
     shortened: HashSet<Hash>,
+    /// Summaries that count, by the hash of their comment.
+    summaries: HashSet<Hash>,
     text: Option<SentText>,
     answered: Option<Answered>,
     /// Contents that are not on disk.
@@ -64,8 +67,10 @@ pub struct Sending {
     pub tools: Option<Vec<ToolDefinition>>,
     /// Tools that this request offers in addition, with the place below which they are added.
     pub added: Option<(Hash, Vec<ToolDefinition>)>,
-    /// The chat's lines.
+    /// The lines that are sent.
     pub text: SentText,
+    /// The comment of the summary that the request begins with.
+    pub summary: Option<String>,
 }
 
 /// A content that was sent and is damaged or missing.
@@ -107,6 +112,7 @@ impl Ledger {
         self.added.clear();
         self.refused.clear();
         self.shortened.clear();
+        self.summaries.clear();
         (self.tools, self.answered) = (None, None);
         for record in records {
             self.apply(record);
@@ -124,6 +130,12 @@ impl Ledger {
             Record::ThinkingRefused(place) => drop(self.refused.insert(place)),
             Record::Shortened(result) => drop(self.shortened.insert(result)),
             Record::Whole => self.shortened.clear(),
+            Record::Summary(comment) => {
+                // The earlier answer says nothing about the request that the summary begins.
+                if self.summaries.insert(comment) {
+                    self.answered = None;
+                }
+            }
             Record::Forgotten => {
                 self.references.clear();
                 self.added.clear();
@@ -147,7 +159,10 @@ impl Ledger {
     }
 
     fn is_empty(&self) -> bool {
-        self.references.is_empty() && self.tools.is_none() && self.shortened.is_empty()
+        self.references.is_empty()
+            && self.tools.is_none()
+            && self.shortened.is_empty()
+            && self.summaries.is_empty()
     }
 
     fn records(&self) -> Vec<Record> {
@@ -158,7 +173,9 @@ impl Ledger {
         let refused = self.refused.iter().copied().map(Record::ThinkingRefused);
         let answered = self.answered.map(Record::Answered);
         let shortened = self.shortened.iter().copied().map(Record::Shortened);
-        let others = refused.chain(shortened).chain(answered);
+        let summaries = self.summaries.iter().copied().map(Record::Summary);
+        // The answer last, because a summary ends what an earlier one says.
+        let others = refused.chain(shortened).chain(summaries).chain(answered);
         references.chain(tools).chain(added).chain(others).collect()
     }
 
@@ -235,27 +252,50 @@ impl Ledger {
     pub fn shorten<'r>(
         &mut self,
         document: &Document<'_>,
+        first: usize,
         line: usize,
         results: impl Iterator<Item = (&'r ToolUseId, &'r str)>,
     ) {
         let records = results.map(|(id, it)| Record::Shortened(result_hash(id, it)));
         self.record(records.collect(), Vec::new());
-        self.forget_text_from(document, line);
+        self.forget_text_from(document, first, line);
         self.write();
     }
 
     /// Records that all results are sent whole, of which the first was shortened at `line`. Blocking.
-    pub fn send_whole(&mut self, document: &Document<'_>, line: usize) {
+    pub fn send_whole(&mut self, document: &Document<'_>, first: usize, line: usize) {
         self.record(vec![Record::Whole], Vec::new());
-        self.forget_text_from(document, line);
+        self.forget_text_from(document, first, line);
         self.write();
     }
 
-    /// Notes that the next request equals the last one only above a line.
-    fn forget_text_from(&mut self, document: &Document<'_>, line: usize) {
+    /// Notes that the next request, which begins with the message `first`, equals the last one only
+    /// above a line.
+    fn forget_text_from(&mut self, document: &Document<'_>, first: usize, line: usize) {
         if let Some(text) = &self.text {
-            self.set_text(text.above(document, line));
+            self.set_text(text.above(document, first, line));
         }
+    }
+
+    /// Returns the summary that the next request begins with, by its message; 0 if none counts.
+    /// `typed` are those whose comment the user typed in this session.
+    pub fn summary(&self, document: &Document<'_>, typed: &HashSet<usize>) -> usize {
+        let mut summaries = summary::comments(document);
+        let counts = |(at, lines): &(usize, Lines)| {
+            typed.contains(at)
+                || self
+                    .summaries
+                    .contains(&comment_hash(&document.lossy(lines.clone())))
+        };
+        summaries.find(counts).map_or(0, |(at, _)| at)
+    }
+
+    /// Records that a summary with this comment counts, and that the next request equals the last one
+    /// only in its instructions. Blocking.
+    pub fn note_summary(&mut self, document: &Document<'_>, comment: &str) {
+        self.record(vec![Record::Summary(comment_hash(comment))], Vec::new());
+        self.set_text(SentText::of(document, document.messages.len()));
+        self.write();
     }
 
     /// Returns the lines of the latest request.
@@ -295,6 +335,10 @@ impl Ledger {
             contents.push((content, bytes));
             records.push(Record::Added { place, content });
         }
+        // One that the user typed counts from now on, also in another session.
+        let summary = sending.summary.map(|it| comment_hash(&it));
+        let summary = summary.filter(|it| !self.summaries.contains(it));
+        records.extend(summary.map(Record::Summary));
         self.record(records, contents);
         self.set_text(sending.text);
     }
@@ -365,7 +409,7 @@ impl Ledger {
     /// longer refers to.
     fn compact(&mut self) {
         let places = self.references.len() + self.added.len() + self.refused.len();
-        let count = places + self.shortened.len() + 2;
+        let count = places + self.shortened.len() + self.summaries.len() + 2;
         if self.store.as_ref().is_none_or(|it| !it.is_long(count)) {
             return;
         }
@@ -405,6 +449,10 @@ fn result_hash(id: &ToolUseId, content: &str) -> Hash {
     hasher.update(id.as_str().as_bytes());
     hasher.update(content.as_bytes());
     hasher.finish()
+}
+
+fn comment_hash(comment: &str) -> Hash {
+    Hash::of(comment.trim_end().as_bytes())
 }
 
 fn encoded(tools: Vec<ToolDefinition>) -> (Hash, Vec<u8>) {

@@ -84,6 +84,15 @@ local function read(folds)
   return closed
 end
 
+--- Closes every fold above a line in a window.
+---@param id integer
+---@param line integer From zero.
+function M.close_above(id, line)
+  within(id, function()
+    vim.cmd(("silent! 1,%dfoldclose!"):format(line))
+  end)
+end
+
 --- Deletes every fold in these lines.
 local function wipe(first, last)
   for line = first + 1, math.min(last, api.nvim_buf_line_count(0)) do

@@ -217,7 +217,7 @@ impl<'a> Run<'a> {
             // Notices are written for users; a program gets events.
             Effect::Notify(notice) => tracing::debug!(notice.text),
             // A program has no cursor and presses no keys.
-            Effect::Cursor { .. } | Effect::TellWaiting { .. } => {}
+            Effect::Cursor { .. } | Effect::TellWaiting { .. } | Effect::Summarize(_) => {}
         }
     }
 

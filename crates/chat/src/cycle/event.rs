@@ -4,6 +4,7 @@
 //! nor what a call does afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use serde_json::Value;
 
@@ -144,6 +145,12 @@ pub enum CycleEvent {
         /// True if it has a question, so that it is sent.
         send: bool,
     },
+    /// `:Flemma compact`: has the model write a summary, with what the user wants from it.
+    Compact(String),
+    /// The request for a summary ended, and nothing is sent.
+    Drafted,
+    /// Puts a summary into the text.
+    Summarize(Summary),
     /// `:Flemma queue!`: moves queued messages and these texts into the prompt without
     /// sending them.
     TakeBack(Vec<String>),
@@ -152,6 +159,19 @@ pub enum CycleEvent {
         /// The cursor's line, zero-based.
         line: usize,
     },
+}
+
+/// A summary that gets its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The messages that it replaces.
+    pub replaced: Range<usize>,
+    /// Its text.
+    pub text: String,
+    /// The date and time of its comment.
+    pub when: String,
+    /// True if the conversation is sent then; its request is open already.
+    pub sends: bool,
 }
 
 /// The outcome of a request.
@@ -200,6 +220,8 @@ pub enum Effect {
     CancelTools(Vec<CallKey>),
     /// Send the document.
     Send,
+    /// Have the model write a summary, with what the user wants from it.
+    Summarize(String),
     /// Stop the open request; it still ends with [`CycleEvent::AnswerEnded`].
     CancelRequest,
     /// Tell the user which calls wait, because a key found nothing else to do.

@@ -193,6 +193,7 @@ impl<'t> Parser<'t> {
             inline,
             blocks: 0..0,
             may_refer: false,
+            is_summary: false,
         });
         let opened = open.insert(Open {
             role,
@@ -289,9 +290,16 @@ impl<'t> Parser<'t> {
             message.lines.end = end;
             message.blocks = open.first_block..self.blocks.len();
             let blocks = &self.blocks[open.first_block..];
-            // A model's text is never searched for references: it could name any file.
-            message.may_refer =
-                open.role != Role::Assistant && may_refer(self.text, message, blocks);
+            let first = message.lines.start + 1;
+            message.is_summary = open.role == Role::You
+                && message.inline.is_none()
+                && first < end
+                && scan::is_summary(self.text.line(first));
+            // The model's text is never searched for references, because it could name any file.
+            // Most of a summary is the model's text.
+            message.may_refer = open.role != Role::Assistant
+                && !message.is_summary
+                && may_refer(self.text, message, blocks);
         }
     }
 

@@ -278,6 +278,7 @@ impl Play {
                 .log
                 .extend(calls.iter().map(|call| format!("cancel {}", call.id))),
             Effect::Send => self.log.push("send".to_owned()),
+            Effect::Summarize(wishes) => self.log.push(format!("summarize {wishes}")),
             Effect::CancelRequest => self.log.push("cancel request".to_owned()),
             Effect::TellWaiting { calls, words } => {
                 let ids: Vec<&str> = calls.iter().map(|it| it.id.as_str()).collect();

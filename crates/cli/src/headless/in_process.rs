@@ -179,6 +179,7 @@ impl HeadlessRun {
                 self.output.event("tool_denied", event.data());
             }
             SessionEvent::ToolFinished { .. } => self.output.event("tool_finished", event.data()),
+            SessionEvent::Summarized { .. } => self.output.event("summarized", event.data()),
             SessionEvent::Rested(rested) => {
                 self.end.set_queued(rested.queued != 0);
                 // Assigned and not added up: only the last rest says how the run ended.

@@ -198,6 +198,7 @@ options! {
         tools: ToolSettings as Tools(&[ToolSettings::ROWS]),
         chats: Value as Table(&[CHATS]),
         checkpoints: CheckpointSettings,
+        context: ContextSettings,
         /// What commands can do on this machine; see |flemma-sandboxing|. A chat can
         /// restrict it: `flemma.opt.sandbox = { policy = { network = false } }`.
         sandbox: SandboxSettings,
@@ -314,6 +315,18 @@ options! {
         /// Maximum size of a project's checkpoints in MB. Those of the oldest turns are
         /// removed first, and a message says so.
         limit: u64 as Whole(1, MANY) = 500,
+    }
+
+    /// `context.*`
+    #[derive(PartialEq)]
+    pub struct ContextSettings {
+        /// The share of the model's context from which a summary is offered, see
+        /// |flemma-summaries|. false: never. It is also never offered for a model whose
+        /// context is not known.
+        compact_at: Value as Any(&[Share, Off]) = "80%",
+        /// Whether the model then writes the summary, and it is put into the chat, before
+        /// the next request without asking you.
+        auto_compact: bool = false,
     }
 
     /// `mcp.*`

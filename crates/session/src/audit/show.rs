@@ -81,12 +81,17 @@ fn plain(text: &str) -> String {
 
 /// Returns the date in UTC, as `2026-01-31`.
 pub fn today() -> String {
+    let mut today = now();
+    today.truncate(10);
+    today
+}
+
+/// Returns the date and time in UTC, as `2026-01-31 12:00:00Z`.
+pub fn now() -> String {
     // A clock before 1970 must not end the host.
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = since.unwrap_or_default().as_millis();
-    let mut today = date(u64::try_from(millis).unwrap_or(u64::MAX));
-    today.truncate(10);
-    today
+    date(u64::try_from(millis).unwrap_or(u64::MAX))
 }
 
 /// Formats a time in milliseconds since 1970 as `2026-01-31 12:00:00Z`. The calendar by Howard

@@ -49,6 +49,13 @@ pub enum SessionEvent {
         /// Details that the tool reports in addition to its result.
         details: Option<Value>,
     },
+    /// A summary gets its place in the chat.
+    Summarized {
+        /// The chat's buffer.
+        buffer: BufferId,
+        /// The number of messages that it replaces.
+        messages: usize,
+    },
     /// Everything that a key started is done.
     Rested(Rested),
     /// A command may have changed files that are open.
@@ -167,6 +174,7 @@ impl SessionEvent {
             Self::ToolStarted { buffer, .. } => ("FlemmaToolStarted", *buffer),
             Self::ToolDenied { buffer, .. } => ("FlemmaToolDenied", *buffer),
             Self::ToolFinished { buffer, .. } => ("FlemmaToolFinished", *buffer),
+            Self::Summarized { buffer, .. } => ("FlemmaSummarized", *buffer),
             Self::Rested(rested) => ("FlemmaRested", rested.buffer),
             Self::FilesChanged
             | Self::AnswerText(_)
@@ -200,6 +208,7 @@ impl SessionEvent {
                 details,
                 ..
             } => finished(call, *failed, details.as_ref()),
+            Self::Summarized { messages, .. } => json!({"messages": messages}),
             Self::Rested(it) => json!({
                 "limit": it.limit,
                 "stuck": it.stuck,

@@ -107,6 +107,8 @@ pub enum Action {
     Context,
     /// Send old results shortened, or all of them whole.
     Shorten(bool),
+    /// Have the model write a summary, with what the user wants from it.
+    Compact(String),
     /// Report tokens and cost.
     Usage(Option<u32>),
     /// Report recent decisions.
@@ -268,6 +270,7 @@ impl Action {
             "refresh" => Self::Refresh,
             "tool:list" => Self::ListTools,
             "context" => Self::Context,
+            "compact" => Self::Compact(text().unwrap_or_default()),
             "shorten" => Self::Shorten(true),
             "shorten!" => Self::Shorten(false),
             "usage" => Self::Usage(word().and_then(|it| it.parse().ok())),
@@ -302,7 +305,8 @@ impl Action {
             self,
             Self::Reject(_) | Self::EndReview(_) | Self::Decide(..)
         );
-        speaks || approves || decides || matches!(self, Self::Advance { .. } | Self::Send)
+        let sends = matches!(self, Self::Advance { .. } | Self::Send | Self::Compact(_));
+        speaks || approves || decides || sends
     }
 
     /// Returns true if it may approve pending calls.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{
-    BufferId, BufferLock, Choices, Cursor, Folds, Open, Rename, Report, Taken, Unfold, UsageNote,
-    Welcome,
+    BufferId, BufferLock, Choices, Cursor, FoldAbove, Folds, Open, Rename, Report, Taken, Unfold,
+    UsageNote, Welcome,
 };
 use crate::usage::Sums;
 
@@ -34,6 +34,8 @@ pub enum Display {
     Folds(Folds),
     /// Folds to open.
     Unfold(Unfold),
+    /// See [`FoldAbove`].
+    FoldAbove(FoldAbove),
     /// Tasks and queued messages.
     Queued(Queued),
     /// References that were sent.

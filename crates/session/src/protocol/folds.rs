@@ -44,6 +44,15 @@ pub struct Folds {
     pub parts: Vec<FoldPart>,
 }
 
+/// `fold_above`: close every fold above a line, in every window.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FoldAbove {
+    /// The chat's buffer.
+    pub buffer: BufferId,
+    /// The line.
+    pub line: usize,
+}
+
 /// `unfold`: open every fold around these lines, in every window.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unfold {

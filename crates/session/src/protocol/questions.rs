@@ -231,6 +231,8 @@ pub enum ReviewSubject {
     Call,
     /// The changes since a message.
     Turn,
+    /// A summary of the chat, which is text and no diff.
+    Summary,
 }
 
 /// A line of a diff that cannot be applied.

@@ -1,14 +1,18 @@
 //! Places in a chat, and the lines that were sent.
 //!
-//! Blank lines and the frontmatter do not count: neither is sent.
+//! Blank lines and the frontmatter do not count: neither is sent. Of the messages that a summary
+//! replaces, only the instructions are sent; `first` is the message of the summary, or 0.
 
-use chat::document::Document;
+use chat::document::{Document, Role};
+use chat::text::Lines;
 use tools::objects::{Hash, Hasher};
 
 /// Computes the hashes of places from the beginning of a chat to its end.
 pub struct Places<'d> {
     document: &'d Document<'d>,
     hasher: Hasher,
+    /// Lines of summaries. They do not count, so a summary changes no place below it.
+    summaries: Vec<Lines>,
     /// The next line to be hashed.
     line: usize,
     /// References so far on the line that `place` returned last.
@@ -18,8 +22,10 @@ pub struct Places<'d> {
 impl<'d> Places<'d> {
     /// Starts at the first message.
     pub fn new(document: &'d Document<'d>) -> Self {
+        let summaries = document.messages.iter().filter(|it| it.is_summary);
         Self {
             document,
+            summaries: summaries.map(|it| it.lines.clone()).collect(),
             hasher: Hasher::default(),
             line: first_line(document),
             count: 0,
@@ -49,7 +55,8 @@ impl<'d> Places<'d> {
         let text = self.document.text();
         while self.line < line {
             let bytes = text.line(self.line);
-            if !is_blank(bytes) {
+            let mut summaries = self.summaries.iter();
+            if !is_blank(bytes) && !summaries.any(|it| it.contains(&self.line)) {
                 self.hasher.update(bytes);
                 self.hasher.update(b"\n");
             }
@@ -77,10 +84,10 @@ pub struct Edited {
 }
 
 impl SentText {
-    /// Returns the lines of a chat.
-    pub fn of(document: &Document<'_>) -> Self {
+    /// Returns the lines of a chat that are sent.
+    pub fn of(document: &Document<'_>, first: usize) -> Self {
         let mut sent = Self::default();
-        for (_, line) in lines(document) {
+        for (_, line) in lines(document, first) {
             sent.lines.push(crc32fast::hash(line));
             sent.bytes += line.len() as u64;
         }
@@ -89,9 +96,9 @@ impl SentText {
 
     /// Returns the lines of a chat above `end`, of those that were sent.
     #[must_use]
-    pub(super) fn above(&self, document: &Document<'_>, end: usize) -> Self {
+    pub(super) fn above(&self, document: &Document<'_>, first: usize, end: usize) -> Self {
         let mut above = Self::default();
-        let known = lines(document).take_while(|(at, _)| *at < end);
+        let known = lines(document, first).take_while(|(at, _)| *at < end);
         for ((_, line), sent) in known.zip(&self.lines) {
             above.lines.push(*sent);
             above.bytes += line.len() as u64;
@@ -116,17 +123,17 @@ impl SentText {
     }
 
     /// Returns the line below the last one that was sent, if nothing above it changed.
-    pub fn end(&self, document: &Document<'_>) -> usize {
+    pub fn end(&self, document: &Document<'_>, first: usize) -> usize {
         let Some(last) = self.lines.len().checked_sub(1) else {
             return first_line(document);
         };
-        let last = lines(document).nth(last);
+        let last = lines(document, first).nth(last);
         last.map_or(document.text().line_count(), |(line, _)| line + 1)
     }
 
     /// Returns the part of what was sent that is at or below a line, from 0 to 1.
-    pub fn share_from(&self, document: &Document<'_>, line: usize) -> f64 {
-        let above = lines(document).take_while(|(at, _)| *at < line);
+    pub fn share_from(&self, document: &Document<'_>, first: usize, line: usize) -> f64 {
+        let above = lines(document, first).take_while(|(at, _)| *at < line);
         let above: u64 = above.map(|(_, line)| line.len() as u64).sum();
         self.share(above)
     }
@@ -138,9 +145,9 @@ impl SentText {
 
     /// Returns the first line of a chat that differs from what was sent, unless only lines at
     /// the end were added or removed.
-    pub fn edited(&self, document: &Document<'_>) -> Option<Edited> {
+    pub fn edited(&self, document: &Document<'_>, first: usize) -> Option<Edited> {
         let (mut sent, mut above) = (self.lines.iter(), 0);
-        let found = lines(document).find(|(_, line)| {
+        let found = lines(document, first).find(|(_, line)| {
             let is_same = sent.next().is_none_or(|it| *it == crc32fast::hash(line));
             above += if is_same { line.len() as u64 } else { 0 };
             !is_same
@@ -152,10 +159,12 @@ impl SentText {
 }
 
 /// Returns the lines that count, with their numbers.
-fn lines<'d>(document: &'d Document<'_>) -> impl Iterator<Item = (usize, &'d [u8])> {
+fn lines<'d>(document: &'d Document<'_>, first: usize) -> impl Iterator<Item = (usize, &'d [u8])> {
     let text = document.text();
-    let all = first_line(document)..text.line_count();
-    let all = all.map(|line| (line, text.line(line)));
+    let messages = document.messages.iter().enumerate();
+    let messages = messages.filter(move |(at, it)| *at >= first || it.role == Role::System);
+    let all = messages.flat_map(|(_, it)| it.lines.clone());
+    let all = all.map(move |line| (line, text.line(line)));
     all.filter(|(_, line)| !is_blank(line))
 }
 

@@ -26,6 +26,8 @@ pub(super) enum Record {
     Shortened(Hash),
     /// All results are sent whole again.
     Whole,
+    /// A summary with this hash of its comment counts.
+    Summary(Hash),
     /// The references and tools above no longer count.
     Forgotten,
 }

@@ -166,7 +166,7 @@ fn results_stay_shortened_also_under_another_name_until_they_are_sent_whole() {
     // Nothing was sent so far, and the chat has no file.
     let mut ledger = Ledger::default();
     let id = ToolUseId::new("t_1");
-    ledger.shorten(&document, 0, [(&id, result.as_str())].into_iter());
+    ledger.shorten(&document, 0, 0, [(&id, result.as_str())].into_iter());
     ledger.follow(&world.state(), Some(&world.chat("a.chat")));
     for name in ["a.chat", "b.chat"] {
         let short = world.ledger(name).shortened(&id, &result).unwrap();
@@ -183,7 +183,7 @@ fn results_stay_shortened_also_under_another_name_until_they_are_sent_whole() {
             .ledger(name)
             .copy_to(&world.state(), &world.chat("b.chat"));
     }
-    world.ledger("a.chat").send_whole(&document, 0);
+    world.ledger("a.chat").send_whole(&document, 0, 0);
     assert_eq!(world.ledger("a.chat").shortened(&id, &result), None);
     assert!(world.ledger("b.chat").shortened(&id, &result).is_some());
 }
@@ -363,9 +363,9 @@ fn a_place_changes_with_the_text_above_it_and_with_nothing_else() {
 /// The first line of `now` that differs from `sent`, and the share below it in percent.
 fn edited(sent: &str, now: &str) -> Option<(usize, u32)> {
     let (sent, now) = (Text::from(sent), Text::from(now));
-    let sent = SentText::of(&Document::parse(&sent));
+    let sent = SentText::of(&Document::parse(&sent), 0);
     let sent = SentText::decoded(&sent.encoded()).unwrap();
-    let edited = sent.edited(&Document::parse(&now))?;
+    let edited = sent.edited(&Document::parse(&now), 0)?;
     Some((edited.line, (edited.share * 100.0) as u32))
 }
 

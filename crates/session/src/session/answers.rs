@@ -5,12 +5,15 @@ use provider::StreamEvent;
 
 use super::Session;
 use super::checkpoints::prepare_checkpoints;
-use super::request::AnswerWrite;
+use super::request::{AfterDraft, AnswerWrite, Drafted};
 use crate::protocol::Anchor;
 
 impl Session {
     /// Sends the chat to its provider.
     pub(super) fn send(&mut self) {
+        if self.request.is_summary_due(&self.ctx) {
+            return self.summarize(String::new(), true);
+        }
         let document = self.ctx.buffer.document();
         self.view.follow_answer(&self.ctx, &document);
         // Before anything is sent, so that an answer that is cut off by a crash is noticed.
@@ -18,6 +21,23 @@ impl Session {
         prepare_checkpoints(&self.ctx, self.calls.begin_recovery());
         let number = self.ctx.buffer.next_number();
         self.request.send(&self.ctx, number, self.calls.seen());
+    }
+
+    /// Has the model write a summary, before the chat is sent or for the user.
+    pub(super) fn summarize(&mut self, wishes: String, sends: bool) {
+        let number = self.ctx.buffer.next_number();
+        self.request.summarize(&self.ctx, number, wishes, sends);
+        self.view.redraw();
+    }
+
+    /// Takes the end of a request for a summary.
+    pub(super) fn drafted(&mut self, number: u64, drafted: Drafted) {
+        match self.request.drafted(&self.ctx, number, drafted) {
+            AfterDraft::Nothing => {}
+            AfterDraft::Place(summary) => self.queue.push(CycleEvent::Summarize(summary)),
+            AfterDraft::Send => self.send(),
+            AfterDraft::Rest => self.queue.push(CycleEvent::Drafted),
+        }
     }
 
     /// Takes events of the stream that answers the request with this number.
@@ -79,6 +99,7 @@ impl Session {
             // Counted before the next step, which compares the sum with `max_cost` of autopilot.
             self.ctx.cycle.spend(cost);
         }
+        self.request.offer_summary(&self.ctx);
         self.view.redraw();
         // An edit with the next prompt or the answer's calls follows at once, and is drawn.
         self.view.wait_a_frame();

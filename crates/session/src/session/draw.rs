@@ -47,6 +47,7 @@ impl Session {
         view.show_queued(ctx, is_idle);
         view.show_spans(ctx, spans);
         view.show_folds(ctx, folds.flatten());
+        view.fold_above(ctx, self.request.current_summary());
         view.show_unfolded(ctx, seen, is_answering);
         // A partial answer is full of blocks that are not closed yet.
         if !is_answering {

@@ -16,7 +16,7 @@ use super::Session;
 use super::calls::{Basis, ChangedFile, Diff, QuestionEvent, SnapshotsTaken, Tried};
 use super::calls::{allowed, decides};
 use super::lookup::look_up;
-use super::request::{SentReport, Unresolved};
+use super::request::{Draft, Drafted, SentReport, Unresolved};
 use super::turn_review::turn_reviewed;
 use crate::protocol::*;
 use crate::resolver_calls::Reason;
@@ -122,6 +122,10 @@ pub enum WorkInput {
     SentCompared(SentReport),
     /// The user wrote the review of a turn.
     TurnReviewed(Box<TurnReviewed>),
+    /// The request with this number, for a summary, ended.
+    Drafted(u64, Box<Drafted>),
+    /// The user wrote a draft of a summary.
+    DraftWritten(Draft),
     /// The user wants to cut the chat. The text says which files were restored.
     Cut(ChatTurn, Option<String>),
     /// A part of the answer to the request with this number.
@@ -259,6 +263,14 @@ impl Session {
                 if !is_new {
                     return;
                 }
+            }
+            WorkInput::Drafted(number, drafted) => return self.drafted(number, *drafted),
+            WorkInput::DraftWritten(draft) => {
+                let is_working = self.is_working() || !self.ctx.cycle.is_idle();
+                if let Some(summary) = self.request.draft_written(&self.ctx, draft, is_working) {
+                    self.queue.push(CycleEvent::Summarize(summary));
+                }
+                return;
             }
             WorkInput::TurnReviewed(reviewed) => {
                 let is_running = !calls.is_empty();

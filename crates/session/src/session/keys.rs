@@ -171,6 +171,7 @@ impl Session {
             Action::ListTools => return list_tools(ctx, calls),
             Action::Context => return self.request.report_context(ctx),
             Action::Shorten(shortens) => return self.request.shorten(ctx, *shortens),
+            Action::Compact(wishes) => Some(CycleEvent::Compact(wishes.clone())),
             Action::Usage(days) => return report_usage(ctx, *days),
             Action::Log => return report_log(ctx),
             Action::Status { verbose } => {
@@ -225,7 +226,7 @@ impl Session {
     }
 
     /// Returns true while the chat's text or its files may be about to change.
-    fn is_working(&self) -> bool {
+    pub(super) fn is_working(&self) -> bool {
         self.ctx.buffer.is_busy() || self.request.is_open() || !self.calls.is_empty()
     }
 

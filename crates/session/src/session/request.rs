@@ -10,6 +10,7 @@ mod references;
 mod send;
 mod sent;
 mod shorten;
+mod summary;
 mod unknown_price;
 mod usage;
 
@@ -27,6 +28,9 @@ use self::references::References;
 pub use self::references::Unresolved;
 use self::sent::Sent;
 pub use self::sent::SentReport;
+pub(super) use self::summary::AfterDraft;
+use self::summary::Summaries;
+pub use self::summary::{Draft, Drafted};
 use self::unknown_price::AgreedModels;
 pub(super) use self::usage::{report_usage, usage_text};
 
@@ -39,6 +43,7 @@ pub(super) struct Request {
     /// Remarks about requests that were shown, so that each is shown once.
     remarks: BTreeSet<String>,
     agreed: AgreedModels,
+    summaries: Summaries,
     /// Why the last answer was cut off, until the text says so.
     interrupted: Option<&'static str>,
 }

@@ -36,6 +36,7 @@ impl Session {
                 self.calls.answer_ended();
                 CycleEvent::AnswerEnded(end)
             }
+            CycleEvent::Summarize(_) => event.clone(),
             _ => CycleEvent::Continue,
         };
         // A change of the text has asked for a redraw already.
@@ -80,6 +81,7 @@ impl Session {
                 }
                 Effect::CancelTools(calls) => self.calls.cancel_tools(&calls),
                 Effect::Send => self.send(),
+                Effect::Summarize(wishes) => self.summarize(wishes, false),
                 Effect::CancelRequest => self.cancel_request(),
                 Effect::TellWaiting { calls, words } => tell_waiting(&self.ctx, &calls, words),
                 Effect::Notify(notice) => self.ctx.notify_about_calls(notice.level, &notice.text),

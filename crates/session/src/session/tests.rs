@@ -35,6 +35,7 @@ mod showing;
 mod status_line;
 mod steering;
 mod streaming;
+mod summary;
 mod thinking;
 mod trusting;
 mod turn_reviewing;

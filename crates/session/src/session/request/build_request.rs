@@ -3,6 +3,7 @@
 //!
 //! Runs on blocking threads: a long chat takes some milliseconds, and keys must not wait.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use super::contexts::{Collected, ContextPlaces};
 use super::references::Unresolved;
 use super::sent::{OfferedTools, Referring, SharedLedger, remove_refused};
 use super::shorten::{Shortening, shorten_results};
+use super::summary::{comment_of, typed_summaries};
 use crate::context::ContextFacts;
 use crate::sent::{Sending, SentText};
 use crate::session::WorkInput;
@@ -43,12 +45,16 @@ pub(super) struct RequestSource {
     pub(super) seen: SeenFiles,
     /// Files that the user allowed to be sent in this session.
     agreed: Agreed,
+    /// Summaries whose comment the user typed in this session.
+    pub(super) typed: HashSet<usize>,
     places: ContextPlaces,
     inbox: Inbox,
 }
 
 /// A request with its references resolved, before it is recorded.
 struct Resolved {
+    /// The summary that the request begins with, or 0.
+    first: usize,
     own: Own,
     tools: OfferedTools,
     sending: Sending,
@@ -61,7 +67,9 @@ struct Resolved {
 pub(super) struct Weighed {
     pub(super) facts: ContextFacts,
     source: Arc<RequestSource>,
-    own: Own,
+    /// The summary that the request begins with, or 0.
+    pub(super) first: usize,
+    pub(super) own: Own,
     tools: OfferedTools,
 }
 
@@ -73,7 +81,9 @@ impl Weighed {
 
     /// Returns the request. Blocking.
     pub(super) fn prompt(&self) -> Prompt {
-        self.source.prompt(&self.document(), &self.tools, &self.own)
+        let document = self.document();
+        self.source
+            .prompt(&document, &self.tools, &self.own, self.first)
     }
 }
 
@@ -104,6 +114,7 @@ impl Request {
             ledger: self.sent.ledger(),
             seen,
             agreed: self.references.agreed.clone(),
+            typed: typed_summaries(ctx),
             places: ContextPlaces {
                 buffer: ctx.buffer.id(),
                 editor: ctx.editor.clone(),
@@ -169,13 +180,16 @@ impl RequestSource {
         // Relative paths of tools start there, too.
         let folder = &self.folders.chat;
         let (contexts, warnings) = collected.texts(folder, &self.folders.secrets);
+        let first = self.ledger.lock().summary(document, &self.typed);
         let mut sending = Sending {
-            text: SentText::of(document),
+            text: SentText::of(document, first),
+            summary: comment_of(document, first),
             ..Sending::default()
         };
         let mut own = self.own(referring, &contexts, &mut sending)?;
-        let tools = self.offered(document, &mut own, &mut sending);
+        let tools = self.offered(document, first, &mut own, &mut sending);
         Ok(Resolved {
+            first,
             own,
             tools,
             sending,
@@ -191,6 +205,7 @@ impl RequestSource {
     ) -> Result<Built, Problem> {
         let document = self.document();
         let Resolved {
+            first,
             own,
             tools,
             sending,
@@ -210,7 +225,7 @@ impl RequestSource {
             self.ledger.record(sending);
         }
         Ok(Built {
-            prompt: self.prompt(&document, &tools, &own),
+            prompt: self.prompt(&document, &tools, &own, first),
             ids: Ids::of(&document),
             new_tools: tools.news,
         })
@@ -222,7 +237,9 @@ impl RequestSource {
         collected: Collected,
     ) -> Result<Weighed, Problem> {
         let document = self.document();
-        let Resolved { own, tools, .. } = self
+        let Resolved {
+            first, own, tools, ..
+        } = self
             .resolved(&document, referring, collected)
             .map_err(|troubles| Problem::new(described(&troubles), "Correct it first."))?;
         let has_answer = document
@@ -233,14 +250,14 @@ impl RequestSource {
         // A request without an answer may never have reached the provider.
         let sent = ledger.text().filter(|_| has_answer);
         let facts = ContextFacts {
-            parts: context::parts(&document, &tools.first, &own, |id, it| {
+            parts: context::parts(&document, &tools.first, &own, first, |id, it| {
                 ledger.shortened(id, it)
             }),
-            shortenable: Shortening::find(&document, &ledger).savings(),
+            shortenable: Shortening::find(&document, first, &ledger).savings(),
             answered: ledger.answered().filter(|_| has_answer).map(|it| it.tokens),
-            sent: sent.map(|it| match it.edited(&document) {
+            sent: sent.map(|it| match it.edited(&document, first) {
                 Some(edited) => edited.line,
-                None => it.end(&document),
+                None => it.end(&document, first),
             }),
             ..ContextFacts::default()
         };
@@ -248,15 +265,22 @@ impl RequestSource {
         Ok(Weighed {
             facts,
             source: self.clone(),
+            first,
             own,
             tools,
         })
     }
 
-    fn prompt(&self, document: &Document<'_>, tools: &OfferedTools, own: &Own) -> Prompt {
-        let mut prompt = build_with(document, &tools.first, own);
+    fn prompt(
+        &self,
+        document: &Document<'_>,
+        tools: &OfferedTools,
+        own: &Own,
+        first: usize,
+    ) -> Prompt {
+        let mut prompt = build_with(document, &tools.first, own, first);
         let ledger = self.ledger.lock();
-        remove_refused(document, &ledger, &mut prompt);
+        remove_refused(document, first, &ledger, &mut prompt);
         shorten_results(&ledger, &mut prompt);
         prompt
     }

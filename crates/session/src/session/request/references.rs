@@ -73,6 +73,7 @@ impl Request {
             .filter(|it| it.is_current(text))
             .map(remark)
             .chain(self.sent.remark())
+            .chain(self.sent.summary_remarks())
             .collect()
     }
 

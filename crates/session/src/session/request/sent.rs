@@ -19,6 +19,7 @@ use tools::{RealPath, state_dir};
 use super::Request;
 use super::build_request::RequestSource;
 use super::shorten::shortened_results;
+use super::summary::{SummaryMarks, typed_summaries};
 use crate::audit::in_background;
 use crate::form::Prompts;
 use crate::protocol::{DiagnosticItem, SentItem};
@@ -27,6 +28,9 @@ use crate::session::buffer::moved;
 use crate::session::ctx::Ctx;
 use crate::session::{Input, WorkInput};
 use crate::usage::Tariff;
+
+/// A line below all lines.
+const LAST_LINE: usize = usize::MAX / 2;
 
 /// A chat's ledger, which blocking threads share with the session.
 #[derive(Clone, Default)]
@@ -90,6 +94,7 @@ pub struct SentReport {
     refresh: String,
     /// Tokens of the last request and its answer, if its provider counted them.
     tokens: Option<u64>,
+    summaries: SummaryMarks,
 }
 
 impl Sent {
@@ -105,6 +110,11 @@ impl Sent {
         };
     }
 
+    /// Has the text compared after the next change, wherever that is.
+    pub(super) fn follow_everything(&mut self) {
+        self.report.end = LAST_LINE;
+    }
+
     /// Returns the remark at the first line that changed after it was sent.
     pub(super) fn remark(&self) -> Option<DiagnosticItem> {
         let (line, cost) = self.report.edited.as_ref()?;
@@ -117,10 +127,15 @@ impl Sent {
         })
     }
 
+    /// Returns the remarks at summaries.
+    pub(super) fn summary_remarks(&self) -> impl Iterator<Item = DiagnosticItem> {
+        self.report.summaries.remarks()
+    }
+
     /// Follows a change of the text: `count` lines replaced `lines`.
     pub(super) fn follow_change(&mut self, lines: &Lines, count: usize) {
         // What is written below was not sent.
-        if lines.start < self.report.end {
+        if lines.start < self.report.end || self.report.summaries.are_at(lines) {
             self.expire();
         }
         let report = &mut self.report;
@@ -131,6 +146,7 @@ impl Sent {
         if let Some((line, _)) = &mut report.edited {
             *line = moved(*line, lines, count);
         }
+        report.summaries.follow_change(lines, count);
     }
 }
 
@@ -192,8 +208,12 @@ impl RequestSource {
         let document = self.document();
         let ledger = self.ledger.of(self.path.as_deref());
         let mut places = Places::new(&document);
-        let messages = chat::references::in_document(&document);
-        let messages = messages.into_iter().map(|(index, pieces)| {
+        let summary = ledger.summary(&document, &self.typed);
+        let messages = chat::references::in_document(&document).into_iter();
+        let is_sent =
+            |index: usize| index >= summary || document.messages[index].role == Role::System;
+        let messages = messages.filter(|(index, _)| is_sent(*index));
+        let messages = messages.map(|(index, pieces)| {
             let places = places_of(&pieces, &mut places);
             let mut message = ReferringMessage {
                 pieces,
@@ -266,6 +286,7 @@ impl RequestSource {
     pub(super) fn offered(
         &self,
         document: &Document<'_>,
+        summary: usize,
         own: &mut Own,
         sending: &mut Sending,
     ) -> OfferedTools {
@@ -282,6 +303,7 @@ impl RequestSource {
                 news: None,
             };
         };
+        let mut first = first.to_vec();
         let mut known: HashSet<String> = first.iter().map(|it| it.name.clone()).collect();
         let mut places = Places::new(document);
         let messages = document.messages.iter().enumerate();
@@ -291,7 +313,12 @@ impl RequestSource {
                 let added = ledger.added(places.above(message.lines.end));
                 let added = added.as_deref().unwrap_or_default();
                 known.extend(added.iter().map(|it| it.name.clone()));
-                add_tools(document, own, *index, added.to_vec());
+                // A message that is not sent offers no tools.
+                if *index < summary {
+                    first.extend_from_slice(added);
+                } else {
+                    add_tools(document, own, *index, added.to_vec());
+                }
             }
         }
         let news = offered.iter().filter(|it| !known.contains(&it.name));
@@ -306,6 +333,7 @@ impl RequestSource {
             let cost = cost(document, &ledger, 0, 1.0);
             format!("New tools of this chat ({names}) change the beginning of the request: {cost}.")
         });
+        let first = first.into();
         OfferedTools { first, news }
     }
 }
@@ -330,7 +358,12 @@ fn add_tools(document: &Document<'_>, own: &mut Own, index: usize, tools: Vec<To
 }
 
 /// Removes the model's thinking above the last place at which it was refused.
-pub(super) fn remove_refused(document: &Document<'_>, ledger: &Ledger, prompt: &mut Prompt) {
+pub(super) fn remove_refused(
+    document: &Document<'_>,
+    summary: usize,
+    ledger: &Ledger,
+    prompt: &mut Prompt,
+) {
     if !ledger.has_refused() {
         return;
     }
@@ -341,7 +374,7 @@ pub(super) fn remove_refused(document: &Document<'_>, ledger: &Ledger, prompt: &
             refused = index;
         }
     }
-    let above = document.messages.iter().take(refused);
+    let above = document.messages.iter().take(refused).skip(summary);
     let blocks = above.flat_map(|it| document.blocks_of(it));
     let mut left = blocks.filter(|it| matches!(it, Block::Thinking(_))).count();
     for message in &mut prompt.messages {
@@ -390,9 +423,14 @@ fn places_of(pieces: &[Piece], places: &mut Places<'_>) -> BTreeMap<usize, Hash>
 }
 
 /// Compares a chat with what was sent of it. Blocking.
-fn compare(document: &Document<'_>, ledger: &Ledger) -> SentReport {
+fn compare(document: &Document<'_>, typed: &HashSet<usize>, ledger: &Ledger) -> SentReport {
+    let summary = ledger.summary(document, typed);
+    let summaries = SummaryMarks::find(document, summary);
     let Some(sent) = ledger.text() else {
-        return SentReport::default();
+        return SentReport {
+            summaries,
+            ..SentReport::default()
+        };
     };
     let mut marks: Vec<SentItem> = Vec::new();
     let mut places = Places::new(document);
@@ -416,22 +454,23 @@ fn compare(document: &Document<'_>, ledger: &Ledger) -> SentReport {
         }
     }
     let cost = |line: usize, share: f64| cost(document, ledger, line, share);
-    let edited = sent.edited(document).filter(|it| {
+    let edited = sent.edited(document, summary).filter(|it| {
         // Below the last answer, nothing was signed or cached that a change could spoil.
         let mut answers = document.messages.iter();
         answers.any(|message| message.role == Role::Assistant && message.lines.start > it.line)
     });
     let first = marks.first().map_or(0, |it| it.line);
-    let shortened = shortened_results(document, ledger).map(|(line, bytes)| SentItem {
+    let shortened = shortened_results(document, summary, ledger).map(|(line, bytes)| SentItem {
         line,
         bytes: bytes as u64,
         at: None,
     });
     marks.extend(shortened);
     SentReport {
-        end: sent.end(document),
+        end: sent.end(document, summary),
         edited: edited.map(|it| (it.line, cost(it.line, it.share))),
-        refresh: cost(first, sent.share_from(document, first)),
+        refresh: cost(first, sent.share_from(document, summary, first)),
+        summaries,
         tokens: ledger.answered().map(|it| it.tokens),
         marks,
     }
@@ -475,6 +514,12 @@ impl Request {
         &self.sent.report.marks
     }
 
+    /// Returns the line of the comment of the summary that counts, and the number of messages that it
+    /// replaces.
+    pub(in crate::session) fn current_summary(&self) -> Option<(usize, usize)> {
+        self.sent.report.summaries.current()
+    }
+
     /// Returns the tokens of the last request and its answer, also of an earlier Neovim.
     pub(in crate::session) fn sent_tokens(&self) -> Option<u64> {
         self.sent.report.tokens
@@ -488,13 +533,14 @@ impl Request {
         }
         let (text, parsed) = ctx.buffer.share();
         let (ledger, path) = (sent.ledger.clone(), ctx.place.path().map(Path::to_owned));
+        let typed = typed_summaries(ctx);
         let Some(inbox) = ctx.inbox.upgrade() else {
             return;
         };
         sent.state = Comparison::Running;
         tokio::task::spawn_blocking(move || {
             let document = Document::of(&text, parsed);
-            let report = compare(&document, &ledger.of(path.as_deref()));
+            let report = compare(&document, &typed, &ledger.of(path.as_deref()));
             drop(inbox.send(Input::Work(WorkInput::SentCompared(report))));
         });
     }

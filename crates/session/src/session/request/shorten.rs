@@ -5,7 +5,7 @@ use std::path::Path;
 
 use chat::context::tokens;
 use chat::cycle::{Level, Notice};
-use chat::document::Document;
+use chat::document::{Document, ToolResultBlock};
 use chat::prompt::{Part, Prompt};
 use chat::shorten::{old_results, shortened};
 use chat::tool::ToolUseId;
@@ -13,6 +13,7 @@ use chat::truncate::format_size;
 
 use super::Request;
 use super::sent::cost;
+use super::summary::typed_summaries;
 use crate::audit::in_background;
 use crate::form::Prompts;
 use crate::sent::Ledger;
@@ -30,9 +31,10 @@ pub(super) struct Shortening {
 }
 
 impl Shortening {
-    pub(super) fn find(document: &Document<'_>, ledger: &Ledger) -> Self {
+    /// Finds them from the message `summary` on.
+    pub(super) fn find(document: &Document<'_>, summary: usize, ledger: &Ledger) -> Self {
         let mut found = Self::default();
-        for result in old_results(document) {
+        for result in sent_results(document, summary) {
             let content = document.content(result.body.clone());
             let id = &result.tool_use_id;
             let is_whole = ledger.shortened(id, &content).is_none();
@@ -76,16 +78,18 @@ impl Request {
         let (text, parsed) = ctx.buffer.share();
         let (ledger, path) = (self.sent.ledger(), ctx.place.path().map(Path::to_owned));
         let (editor, buffer, inbox) = (ctx.editor.clone(), ctx.buffer.id(), ctx.inbox.clone());
+        let typed = typed_summaries(ctx);
         tokio::spawn(async move {
-            let (asked, at) = (ledger.clone(), path.clone());
+            let (asked, at, own) = (ledger.clone(), path.clone(), typed.clone());
             let (of, parts) = (text.clone(), parsed.clone());
             let question = in_background(move || {
                 let document = Document::of(&of, parts);
                 let ledger = asked.of(at.as_deref());
+                let summary = ledger.summary(&document, &own);
                 if shortens {
-                    shorten_question(&document, &ledger)
+                    shorten_question(&document, summary, &ledger)
                 } else {
-                    whole_question(&document, &ledger)
+                    whole_question(&document, summary, &ledger)
                 }
             });
             // It fails only if the thread panicked.
@@ -106,13 +110,12 @@ impl Request {
             let record = move || {
                 let document = Document::of(&text, parsed);
                 let mut ledger = ledger.of(path.as_deref());
+                let summary = ledger.summary(&document, &typed);
                 if shortens {
-                    let found = Shortening::find(&document, &ledger);
-                    let results = found.results.iter().map(|(id, it)| (id, it.as_str()));
-                    ledger.shorten(&document, found.first, results);
+                    shorten_all(&document, summary, &mut ledger);
                 } else {
-                    let first = first_shortened(&document, &ledger).unwrap_or_default();
-                    ledger.send_whole(&document, first);
+                    let first = first_shortened(&document, summary, &ledger).unwrap_or_default();
+                    ledger.send_whole(&document, summary, first);
                 }
             };
             let _ = in_background(record).await;
@@ -121,10 +124,27 @@ impl Request {
     }
 }
 
+/// Has the old results sent shortened from the next request on.
+pub(super) fn shorten_all(document: &Document<'_>, summary: usize, ledger: &mut Ledger) {
+    let found = Shortening::find(document, summary, ledger);
+    let results = found.results.iter().map(|(id, it)| (id, it.as_str()));
+    ledger.shorten(document, summary, found.first, results);
+}
+
+/// Returns the old results that are sent, from the message `summary` on.
+fn sent_results<'d>(
+    document: &'d Document<'_>,
+    summary: usize,
+) -> impl Iterator<Item = &'d ToolResultBlock> {
+    let first = document.messages.get(summary);
+    let start = first.map_or(0, |it| it.lines.start);
+    old_results(document).filter(move |it| it.lines.start >= start)
+}
+
 type Question = Result<(String, &'static str), &'static str>;
 
-fn shorten_question(document: &Document<'_>, ledger: &Ledger) -> Question {
-    let found = Shortening::find(document, ledger);
+fn shorten_question(document: &Document<'_>, summary: usize, ledger: &Ledger) -> Question {
+    let found = Shortening::find(document, summary, ledger);
     let results = match found.results.len() {
         0 => {
             let why =
@@ -135,16 +155,16 @@ fn shorten_question(document: &Document<'_>, ledger: &Ledger) -> Question {
         count => format!("{count} old results"),
     };
     let saved = format_size(found.saved as u64);
-    let once = once(document, ledger, found.first);
+    let once = once(document, summary, ledger, found.first);
     let title = format!("Send {results} shortened? Each request is {saved} shorter.{once}");
     Ok((title, "Shorten them"))
 }
 
-fn whole_question(document: &Document<'_>, ledger: &Ledger) -> Question {
-    let Some(first) = first_shortened(document, ledger) else {
+fn whole_question(document: &Document<'_>, summary: usize, ledger: &Ledger) -> Question {
+    let Some(first) = first_shortened(document, summary, ledger) else {
         return Err("No result of this chat is sent shortened.");
     };
-    let once = once(document, ledger, first);
+    let once = once(document, summary, ledger, first);
     Ok((
         format!("Send all results whole again?{once}"),
         "Send them whole",
@@ -152,18 +172,18 @@ fn whole_question(document: &Document<'_>, ledger: &Ledger) -> Question {
 }
 
 /// Returns a sentence about what a change at a line costs once.
-fn once(document: &Document<'_>, ledger: &Ledger, line: usize) -> String {
+fn once(document: &Document<'_>, summary: usize, ledger: &Ledger, line: usize) -> String {
     let Some(sent) = ledger.text() else {
         return String::new();
     };
-    let share = sent.share_from(document, line);
+    let share = sent.share_from(document, summary, line);
     let cost = cost(document, ledger, line, share);
     format!(" With the next request, {cost}.")
 }
 
 /// Returns the line of the first result that is sent shortened.
-fn first_shortened(document: &Document<'_>, ledger: &Ledger) -> Option<usize> {
-    shortened_results(document, ledger)
+fn first_shortened(document: &Document<'_>, summary: usize, ledger: &Ledger) -> Option<usize> {
+    shortened_results(document, summary, ledger)
         .next()
         .map(|(line, _)| line)
 }
@@ -171,9 +191,10 @@ fn first_shortened(document: &Document<'_>, ledger: &Ledger) -> Option<usize> {
 /// Returns the lines of results that are sent shortened, with their bytes.
 pub(super) fn shortened_results(
     document: &Document<'_>,
+    summary: usize,
     ledger: &Ledger,
 ) -> impl Iterator<Item = (usize, usize)> {
-    old_results(document).filter_map(|result| {
+    sent_results(document, summary).filter_map(|result| {
         let content = document.content(result.body.clone());
         let short = ledger.shortened(&result.tool_use_id, &content)?;
         Some((result.lines.start, short.len()))

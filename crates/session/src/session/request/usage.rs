@@ -44,22 +44,34 @@ impl Meter {
 }
 
 impl Request {
-    /// Adds the usage of a request to the history, and shows it. Returns its cost in dollars.
+    /// Notes the usage of a request whose answer is in the chat. Returns its cost in dollars.
     pub(super) fn note_usage(&mut self, ctx: &Ctx, meter: Meter) -> Option<f64> {
+        if let Some(tariff) = &meter.tariff
+            && meter.usage != Usage::default()
+        {
+            self.note_answered(ctx, meter.usage, tariff);
+            self.note_context(meter.usage.context());
+        }
+        meter.add_usage(ctx)
+    }
+}
+
+impl Meter {
+    /// Adds the usage of a request to the history, and shows it. Returns its cost in dollars.
+    pub(super) fn add_usage(self, ctx: &Ctx) -> Option<f64> {
         // Without a tariff, no provider was found or the tutor answered, so nothing was paid.
-        let tariff = meter.tariff?;
+        let tariff = self.tariff?;
         // A request that failed before it was counted costs nothing.
-        if meter.usage == Usage::default() {
+        if self.usage == Usage::default() {
             return None;
         }
-        self.note_answered(ctx, meter.usage, &tariff);
         let entry = RequestUsage {
             buffer: ctx.buffer.id(),
             path: ctx.place.path().map(PathBuf::from),
             folder: ctx.place.folder(),
             tariff,
-            usage: meter.usage,
-            time: (meter.started, now()),
+            usage: self.usage,
+            time: (self.started, now()),
         };
         let cost = entry.cost().map(|it| it.total());
         let note = usage_note(ctx, entry);

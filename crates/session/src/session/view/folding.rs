@@ -37,6 +37,8 @@ pub(super) struct Folding {
     /// Lines of calls without a result whose arguments are shown, by their marks.
     shown: BTreeMap<String, usize>,
     pub(super) progress: FoldProgress,
+    /// The number of messages that a summary replaces, whose folds were closed.
+    pub(super) replaced: Option<usize>,
 }
 
 impl Default for Folding {
@@ -50,6 +52,7 @@ impl Default for Folding {
             seen: Seen::new(),
             shown: BTreeMap::new(),
             progress: FoldProgress::default(),
+            replaced: None,
         }
     }
 }

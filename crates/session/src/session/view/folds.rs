@@ -17,8 +17,8 @@ use super::View;
 use super::folding::{FoldProgress, Folding, SentPart};
 use super::outcomes::Outcomes;
 use crate::protocol::{
-    Action, Choice, DiagnosticItem, Display, EditorCommand, FoldItem, FoldPart, Folds, MarkItem,
-    Unfold,
+    Action, Choice, DiagnosticItem, Display, EditorCommand, FoldAbove, FoldItem, FoldPart, Folds,
+    MarkItem, Unfold,
 };
 use crate::session::Gate;
 use crate::session::ctx::Ctx;
@@ -256,6 +256,28 @@ impl View {
             self.folds.seen.extend(seen);
         } else {
             self.folds.seen = seen;
+        }
+    }
+
+    /// Closes the folds above a summary once, when it begins to replace the messages there, or when the
+    /// chat is opened.
+    pub(in crate::session) fn fold_above(&mut self, ctx: &Ctx, summary: Option<(usize, usize)>) {
+        let folds = &mut self.folds;
+        // Folds that are not sent yet cannot be closed.
+        if folds.progress != FoldProgress::Whole || folds.dirty.is_some() {
+            return;
+        }
+        let replaced = summary.map(|(_, count)| count);
+        if folds.replaced == replaced {
+            return;
+        }
+        folds.replaced = replaced;
+        if let Some((line, _)) = summary {
+            let buffer = ctx.buffer.id();
+            // The line above the comment is the role marker.
+            let line = line.saturating_sub(1);
+            ctx.editor
+                .show(Display::FoldAbove(FoldAbove { buffer, line }));
         }
     }
 

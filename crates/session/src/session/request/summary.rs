@@ -1,0 +1,557 @@
+//! `:Flemma compact`: has the model write a summary of the chat, which the user edits and puts into
+//! it. The same before a request, if the options want that when the context is nearly full.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use agent::answer::{AnswerBuilder, AnswerEvent};
+use chat::Problem;
+use chat::context::{BYTES_PER_TOKEN, tokens};
+use chat::cycle::Summary;
+use chat::document::{Document, Role};
+use chat::prompt::Prompt;
+use chat::summary;
+use chat::text::Lines;
+use provider::catalogue::ThinkingKind;
+use provider::{StreamEvent, Thinking, ThinkingLevel};
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+use tools::SeenFiles;
+use tools::objects::Hash;
+
+use super::Request;
+use super::answer::Open;
+use super::build_request::{RequestSource, Weighed};
+use super::send::{DestinationFinder, tariff};
+use super::shorten::shorten_all;
+use super::usage::Meter;
+use crate::audit::now;
+use crate::endpoint::{self, Destination};
+use crate::frontend::SessionEvent;
+use crate::protocol::{DiagnosticItem, Display, ReviewClosed, ReviewQuestion, ReviewSubject};
+use crate::session::WorkInput;
+use crate::session::buffer::moved;
+use crate::session::ctx::{Ctx, Inbox};
+
+/// The id of the review of a draft.
+const REVIEW: &str = "chat:summary";
+/// Tokens of the context of a model that is not known, for the size of the summary's request.
+const UNKNOWN_CONTEXT: u64 = 100_000;
+/// The share of the context that the last messages may have, which are kept as they are.
+const KEPT: f64 = 0.1;
+/// The share of the context that the conversation may have in the request for its summary. Texts with
+/// many tokens per byte, such as data, fit as well.
+const ASKED: f64 = 0.5;
+/// The share of the context that a summary should have.
+const WRITTEN: f64 = 0.08;
+/// Words that a summary should have at least and at most.
+const WORDS: (f64, f64) = (150.0, 2000.0);
+/// The share of the tokens of a request that a summary must save to be placed without the user.
+const LEAST_SAVED: f64 = 0.2;
+/// The share by which the chat grows before a summary is offered, or tried, again.
+const AGAIN: f64 = 0.2;
+/// Requests for one summary, of which the second asks for fewer words.
+const TRIES: u32 = 2;
+
+/// What is known about summaries in a chat.
+#[derive(Debug, Default)]
+pub(super) struct Summaries {
+    /// Tokens of the last request and its answer, unless a summary was placed since.
+    tokens: Option<u64>,
+    /// The tokens of the chat when a summary was offered, or could not be made, since the last one was
+    /// placed.
+    settled: Option<u64>,
+}
+
+/// A summary that the model wrote.
+#[derive(Debug)]
+pub struct Draft {
+    replaced: Range<usize>,
+    /// Digest of the messages that it replaces.
+    digest: Option<Hash>,
+    text: String,
+}
+
+/// The end of a request for a summary.
+pub struct Drafted {
+    /// True if a request waits for it.
+    sends: bool,
+    draft: Result<Draft, Problem>,
+    meter: Meter,
+}
+
+/// What follows from the end of a request for a summary.
+pub(in crate::session) enum AfterDraft {
+    /// The user cancelled it.
+    Nothing,
+    /// The summary gets its place, and the chat is sent.
+    Place(Summary),
+    /// The chat is sent without it.
+    Send,
+    /// The user decides about the summary, if there is one.
+    Rest,
+}
+
+impl Request {
+    /// Has the model write a summary, as the request with this number. `sends` is true if the chat is
+    /// sent then, and `wishes` is what the user wants from the summary.
+    pub(in crate::session) fn summarize(
+        &mut self,
+        ctx: &Ctx,
+        number: u64,
+        wishes: String,
+        sends: bool,
+    ) {
+        let cancel = CancellationToken::new();
+        let mut open = Open::new(number, cancel.clone());
+        open.note = Some("Writing a summary".to_owned().into());
+        self.open = Some(open);
+        let summarizing = Summarizing {
+            number,
+            sends,
+            wishes,
+            finder: DestinationFinder::of(ctx),
+            inbox: ctx.inbox.clone(),
+            cancel,
+            tokens: self.context_tokens(ctx),
+        };
+        let source = self.request_source(ctx, SeenFiles::default());
+        tokio::spawn(summarizing.run(source));
+    }
+
+    /// Returns true if the options want a summary before the next request.
+    pub(in crate::session) fn is_summary_due(&self, ctx: &Ctx) -> bool {
+        ctx.rules().settings.context.auto_compact && self.nearly_full(ctx).is_some()
+    }
+
+    /// Offers a summary once the context is nearly full.
+    pub(in crate::session) fn offer_summary(&mut self, ctx: &Ctx) {
+        if ctx.rules().settings.context.auto_compact || ctx.editor.is_headless() {
+            return;
+        }
+        let Some(tokens) = self.nearly_full(ctx) else {
+            return;
+        };
+        self.summaries.settled = Some(tokens);
+        ctx.inform(
+            "The context is nearly full. :Flemma compact has the model summarize the earlier messages; you can edit \
+             the summary before it replaces them. :Flemma context shows what they need.",
+        );
+    }
+
+    /// Returns about how many tokens the next request has, if they reach `context.compact_at` and a
+    /// summary is possible. Never, if the model's limit or the tokens of the chat are not known.
+    fn nearly_full(&self, ctx: &Ctx) -> Option<u64> {
+        let settings = &ctx.rules().settings;
+        let share = settings.context.compact_at()?;
+        let limit = endpoint::target(settings, &|name| tools::variable(name)).context?;
+        let tokens = self.context_tokens(ctx)?;
+        let settled = self.summaries.settled.map(|at| at as f64 * (1.0 + AGAIN));
+        if (tokens as f64) < settled.unwrap_or(limit as f64 * share) {
+            return None;
+        }
+        let document = ctx.buffer.document();
+        let ledger = self.sent.ledger();
+        let first = ledger
+            .of(ctx.place.path())
+            .summary(&document, &typed_summaries(ctx));
+        let replaced = summary::replaced(&document, first, Size::of(Some(limit)).kept);
+        replaced.is_ok().then_some(tokens)
+    }
+
+    /// Returns about how many tokens the next request has, as far as its provider counted the last one.
+    fn context_tokens(&self, ctx: &Ctx) -> Option<u64> {
+        let counted = self.summaries.tokens.or_else(|| {
+            let ledger = self.sent.ledger();
+            let ledger = ledger.of(ctx.place.path());
+            ledger.answered().map(|it| it.tokens)
+        })?;
+        let document = ctx.buffer.document();
+        let mut messages = document.messages.iter().rev();
+        let last = messages.find(|it| it.role == Role::Assistant)?;
+        let end = document.text().line_count();
+        let below = document.text().slice(last.lines.end.min(end)..end).len();
+        Some(counted + tokens(below) as u64)
+    }
+
+    /// Notes how many tokens the last request and its answer had.
+    pub(super) fn note_context(&mut self, tokens: u64) {
+        self.summaries.tokens = Some(tokens);
+    }
+
+    /// Takes the end of a request for a summary. Shows the draft, unless the chat waits for it.
+    pub(in crate::session) fn drafted(
+        &mut self,
+        ctx: &Ctx,
+        number: u64,
+        drafted: Drafted,
+    ) -> AfterDraft {
+        // It was cancelled, and its end follows.
+        if self.open_as(number).is_none_or(|open| open.end.is_some()) {
+            return AfterDraft::Nothing;
+        }
+        self.open = None;
+        let Drafted {
+            sends,
+            draft,
+            meter,
+        } = drafted;
+        meter.add_usage(ctx);
+        match draft {
+            Ok(draft) if sends => AfterDraft::Place(self.placed(ctx, draft, true)),
+            Ok(draft) => {
+                review(ctx, draft, None);
+                AfterDraft::Rest
+            }
+            Err(problem) if sends => {
+                self.summaries.settled = self.context_tokens(ctx);
+                ctx.warn(format!(
+                    "{} The chat is sent without a summary.",
+                    problem.what
+                ));
+                AfterDraft::Send
+            }
+            Err(problem) => {
+                ctx.editor.report_problem(&problem);
+                AfterDraft::Rest
+            }
+        }
+    }
+
+    /// Takes a draft that the user wrote. Returns the summary, or shows the draft again if it cannot be
+    /// placed now.
+    pub(in crate::session) fn draft_written(
+        &mut self,
+        ctx: &Ctx,
+        draft: Draft,
+        is_working: bool,
+    ) -> Option<Summary> {
+        let document = ctx.buffer.document();
+        let why = if is_working {
+            "The chat is being worked on. Wait until that has ended, then :w again."
+        } else if digest(&document, &draft.replaced) != draft.digest {
+            "The messages that this summary replaces have changed, so it was not put into the chat. Run :Flemma compact \
+             in the chat for another, or undo the change and :w again."
+        } else if draft.text.trim().is_empty() {
+            "The summary is empty, so it was not put into the chat."
+        } else {
+            let closed = ReviewClosed {
+                buffer: ctx.buffer.id(),
+                call: REVIEW.to_owned(),
+            };
+            ctx.editor.show(Display::ReviewClosed(closed));
+            return Some(self.placed(ctx, draft, false));
+        };
+        review(ctx, draft, Some(why));
+        None
+    }
+
+    /// Notes that a summary gets its place, and that old results are sent shortened from then on.
+    fn placed(&mut self, ctx: &Ctx, draft: Draft, sends: bool) -> Summary {
+        let document = ctx.buffer.document();
+        let when = now();
+        let Draft { replaced, text, .. } = draft;
+        let comment = summary::comment(replaced.len(), &when);
+        // Not in the background: the next request must find it.
+        let ledger = self.sent.ledger();
+        let mut ledger = ledger.of(ctx.place.path());
+        ledger.note_summary(&document, &comment);
+        shorten_all(&document, replaced.end, &mut ledger);
+        self.summaries = Summaries::default();
+        self.sent.follow_everything();
+        let (buffer, messages) = (ctx.buffer.id(), replaced.len());
+        ctx.editor
+            .emit(SessionEvent::Summarized { buffer, messages });
+        Summary {
+            replaced,
+            text,
+            when,
+            sends,
+        }
+    }
+}
+
+/// Has the user edit a draft. `note` says why it is shown again.
+fn review(ctx: &Ctx, draft: Draft, note: Option<&str>) {
+    let (editor, buffer) = (ctx.editor.clone(), ctx.buffer.id());
+    let inbox = ctx.inbox.clone();
+    let question = ReviewQuestion {
+        buffer,
+        call: REVIEW.to_owned(),
+        subject: ReviewSubject::Summary,
+        text: draft.text.clone(),
+        note: note.map(str::to_owned),
+        problems: Vec::new(),
+    };
+    tokio::spawn(async move {
+        if let Some(bytes) = editor.review(question).await {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            inbox.deliver(WorkInput::DraftWritten(Draft { text, ..draft }));
+        }
+    });
+}
+
+/// Returns the digest of messages; `None` if there are no longer as many.
+fn digest(document: &Document<'_>, messages: &Range<usize>) -> Option<Hash> {
+    (messages.end <= document.messages.len())
+        .then(|| Hash::of(document.text().slice(summary::lines(document, messages))))
+}
+
+/// A request for a summary.
+struct Summarizing {
+    number: u64,
+    sends: bool,
+    wishes: String,
+    finder: DestinationFinder,
+    inbox: Inbox,
+    cancel: CancellationToken,
+    /// About how many tokens the next request would have.
+    tokens: Option<u64>,
+}
+
+impl Summarizing {
+    async fn run(self, source: RequestSource) {
+        let mut meter = Meter::start();
+        let cancel = self.cancel.clone();
+        let draft = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            draft = self.draft(source, &mut meter) => draft,
+        };
+        let (number, sends) = (self.number, self.sends);
+        let drafted = Drafted {
+            sends,
+            draft,
+            meter,
+        };
+        self.inbox
+            .deliver(WorkInput::Drafted(number, Box::new(drafted)));
+    }
+
+    async fn draft(&self, source: RequestSource, meter: &mut Meter) -> Result<Draft, Problem> {
+        let settings = &source.rules.settings;
+        let found = self.finder.find(settings, &|_| ()).await?;
+        meter.tariff = tariff(&found);
+        let Destination::Server(endpoint, parameters) = found else {
+            return Err(Problem::new("The tutor's chat needs no summary.", ""));
+        };
+        let limit = parameters.about.context;
+        let weighed = Arc::new(source.weigh().await?);
+        let size = Size::of(limit);
+        let replaced = summary::replaced(&weighed.document(), weighed.first, size.kept);
+        let replaced = replaced.map_err(|why| Problem::new(why, ""))?;
+        let mut parameters = parameters;
+        if parameters
+            .about
+            .thinking
+            .is_some_and(|it| it != ThinkingKind::None)
+        {
+            parameters.thinking = Some(Thinking::Level(ThinkingLevel::Low));
+            parameters.effort = None;
+        }
+        let mut words = size.words;
+        for _ in 0..TRIES {
+            let prompt = size
+                .prompt(&weighed, &replaced, words, &self.wishes)
+                .await?;
+            let to = Destination::Server(endpoint.clone(), parameters.clone());
+            let text = self.answer(to, prompt, meter).await?;
+            if self.is_worth_it(&weighed, &replaced, &text) {
+                let document = weighed.document();
+                let text = summary::completed(&document, &replaced, &text);
+                return Ok(Draft {
+                    digest: digest(&document, &replaced),
+                    replaced,
+                    text,
+                });
+            }
+            words /= 2;
+        }
+        Err(Problem::new(
+            "The model wrote no summary that is shorter than the messages.",
+            "Run :Flemma compact again with what it should keep, or use another model.",
+        ))
+    }
+
+    /// Returns true if a summary saves enough: of the messages that it replaces, and of the request if no
+    /// user decides about it.
+    fn is_worth_it(&self, weighed: &Weighed, replaced: &Range<usize>, text: &str) -> bool {
+        let document = weighed.document();
+        let before = summary::bytes(&document, &weighed.own, replaced);
+        let saved = before.saturating_sub(text.len());
+        let least = match self.tokens.filter(|_| self.sends) {
+            Some(tokens) => tokens as f64 * BYTES_PER_TOKEN,
+            None => before as f64,
+        };
+        !text.trim().is_empty() && saved as f64 >= least * LEAST_SAVED
+    }
+
+    /// Returns the text of an answer.
+    async fn answer(
+        &self,
+        to: Destination,
+        prompt: Prompt,
+        meter: &mut Meter,
+    ) -> Result<String, Problem> {
+        let (events, mut batches) = mpsc::unbounded_channel();
+        let note = Box::new(|_| ());
+        let models = self.finder.models.clone();
+        let sending = models.answer(to, prompt, events, note, self.cancel.clone());
+        let reading = async {
+            let (mut answer, mut text) = (AnswerBuilder::default(), String::new());
+            let mut end = None;
+            while let Some(batch) = batches.recv().await {
+                for event in batch {
+                    match &event {
+                        StreamEvent::Text(more) => text.push_str(more),
+                        StreamEvent::TextWasThinking => text.clear(),
+                        StreamEvent::Usage(usage) => meter.read(*usage),
+                        _ => {}
+                    }
+                    match answer.take(event) {
+                        Some(AnswerEvent::Complete) => end = Some(Ok(())),
+                        Some(AnswerEvent::Limited(problem) | AnswerEvent::Failed(problem)) => {
+                            let fix = "Run :Flemma compact again.";
+                            end = Some(Err(Problem::new(problem.what, fix)));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            let cut = || Problem::new("The answer with the summary was cut off.", "");
+            end.unwrap_or_else(|| Err(cut())).map(|()| text)
+        };
+        let ((), text) = tokio::join!(sending, reading);
+        text
+    }
+}
+
+/// The sizes of a summary and of its request.
+struct Size {
+    /// Bytes of the last messages that are kept.
+    kept: usize,
+    /// Bytes of the conversation in the request.
+    asked: usize,
+    words: usize,
+}
+
+impl Size {
+    /// Returns them for a context of so many tokens.
+    fn of(context: Option<u64>) -> Self {
+        let context = context.unwrap_or(UNKNOWN_CONTEXT) as f64;
+        let bytes = |share: f64| (context * share * BYTES_PER_TOKEN) as usize;
+        // A word of English has about 1.3 tokens.
+        let words = (context * WRITTEN / 1.3).clamp(WORDS.0, WORDS.1);
+        Self {
+            kept: bytes(KEPT),
+            asked: bytes(ASKED),
+            words: words as usize,
+        }
+    }
+
+    async fn prompt(
+        &self,
+        weighed: &Arc<Weighed>,
+        replaced: &Range<usize>,
+        words: usize,
+        wishes: &str,
+    ) -> Result<Prompt, Problem> {
+        let (weighed, replaced) = (weighed.clone(), replaced.clone());
+        let (asked, wishes) = (self.asked, wishes.to_owned());
+        let prompt = spawn_blocking(move || {
+            let (document, own) = (weighed.document(), &weighed.own);
+            summary::request(&document, own, &replaced, asked, words, &wishes)
+        });
+        let failed = |error| Problem::new(format!("The summary was not requested: {error}."), "");
+        prompt.await.map_err(failed)
+    }
+}
+
+/// Returns the comment of the summary in a message, if there is one.
+pub(super) fn comment_of(document: &Document<'_>, message: usize) -> Option<String> {
+    let mut comments = summary::comments(document);
+    let (_, lines) = comments.find(|(at, _)| *at == message)?;
+    Some(document.lossy(lines).into_owned())
+}
+
+/// Returns the summaries whose comment the user typed in this session, by their message.
+pub(super) fn typed_summaries(ctx: &Ctx) -> HashSet<usize> {
+    let document = ctx.buffer.document();
+    let comments = summary::comments(&document);
+    let typed = comments.filter(|(_, lines)| ctx.cycle.are_typed(document.text(), lines.clone()));
+    typed.map(|(at, _)| at).collect()
+}
+
+/// The summaries of a chat, by the lines of their comments.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct SummaryMarks {
+    /// The summary that the next request begins with, and the number of messages that it replaces.
+    current: Option<(usize, usize)>,
+    /// Summaries below it, which do not count.
+    others: Vec<usize>,
+}
+
+impl SummaryMarks {
+    /// Finds them; `first` is the message of the one that counts, or 0.
+    pub(super) fn find(document: &Document<'_>, first: usize) -> Self {
+        let mut found = Self::default();
+        for (at, lines) in summary::comments(document) {
+            if at > first || (at == 0 && first == 0) {
+                found.others.push(lines.start);
+            } else if at == first {
+                found.current = Some((lines.start, replaced_count(document, first)));
+            }
+        }
+        found
+    }
+
+    /// Returns true if one of these lines is the comment of a summary, or the marker above it.
+    pub(super) fn are_at(&self, lines: &Lines) -> bool {
+        let current = self.current.iter().map(|(line, _)| line);
+        let mut all = current.chain(&self.others);
+        all.any(|line| lines.start <= *line && *line <= lines.end)
+    }
+
+    /// Follows a change of the text: `count` lines replaced `lines`.
+    pub(super) fn follow_change(&mut self, lines: &Lines, count: usize) {
+        let current = self.current.iter_mut().map(|(line, _)| line);
+        for line in current.chain(&mut self.others) {
+            *line = moved(*line, lines, count);
+        }
+    }
+
+    pub(super) fn current(&self) -> Option<(usize, usize)> {
+        self.current
+    }
+
+    /// Returns a remark at each summary.
+    pub(super) fn remarks(&self) -> impl Iterator<Item = DiagnosticItem> {
+        let remark = |line: usize, severity, message: String| DiagnosticItem {
+            line,
+            end_line: line + 1,
+            message,
+            severity,
+            fix: None,
+        };
+        let current = self.current.map(|(line, count)| {
+            let messages = if count == 1 { "message" } else { "messages" };
+            let message = format!(
+                "The {count} {messages} above are not sent; this summary is sent instead. Delete it to send them again."
+            );
+            remark(line, "info", message)
+        });
+        let others = self.others.iter().map(move |line| {
+            let message = "This summary does not count, because it came with the file or was pasted: the messages above it \
+                           are sent, too. Type this line again to use it.";
+            remark(*line, "warning", message.to_owned())
+        });
+        current.into_iter().chain(others)
+    }
+}
+
+fn replaced_count(document: &Document<'_>, first: usize) -> usize {
+    let above = document.messages[..first].iter();
+    above.filter(|it| it.role != Role::System).count()
+}
