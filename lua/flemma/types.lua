@@ -12,6 +12,7 @@
 ---@field tools? flemma.Options.tools
 ---@field chats? flemma.Options.chats
 ---@field checkpoints? flemma.Options.checkpoints
+---@field context? flemma.Options.context
 ---@field sandbox? flemma.Options.sandbox What commands can do on this machine; see |flemma-sandboxing|. A chat can restrict it: `flemma.opt.sandbox = { policy = { network = false } }`.
 ---@field mcp? flemma.Options.mcp
 ---@field trust? flemma.Options.trust
@@ -183,6 +184,10 @@
 ---@class flemma.Options.checkpoints
 ---@field enabled? boolean Whether files are stored before a call changes them, so that `:Flemma undo` can restore them; see |flemma-undo|.
 ---@field limit? integer Maximum size of a project's checkpoints in MB. Those of the oldest turns are removed first, and a message says so.
+
+---@class flemma.Options.context
+---@field compact_at? string|false The share of the model's context from which a summary is offered, see |flemma-summaries|. false: never. It is also never offered for a model whose context is not known.
+---@field auto_compact? boolean Whether the model then writes the summary, and it is put into the chat, before the next request without asking you.
 
 ---@class flemma.Options.sandbox
 ---@field enabled? boolean Whether commands are sandboxed, and `write` and `edit` restricted to `rw_paths`.

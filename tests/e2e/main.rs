@@ -43,6 +43,7 @@ mod host_streams;
 mod inline_edit;
 mod leash;
 mod local;
+mod long_work;
 mod looks;
 mod lua_sources;
 mod lua_tools;

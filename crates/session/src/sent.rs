@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chat::document::Document;
+use chat::document::{Document, Role};
 use chat::text::Lines;
 use chat::tool::{ToolDefinition, ToolUseId};
 use chat::{shorten, summary};
@@ -45,8 +45,9 @@ pub struct Ledger {
     refused: HashSet<Hash>,
     /// Results that are sent shortened, by the hash of their id and content.
     shortened: HashSet<Hash>,
-    /// Summaries that count, by the hash of their comment.
-    summaries: HashSet<Hash>,
+    /// Summaries that count, by the hash of their comment, with the place above which thinking is not
+    /// sent with them.
+    summaries: HashMap<Hash, Option<Hash>>,
     text: Option<SentText>,
     answered: Option<Answered>,
     /// Contents that are not on disk.
@@ -130,9 +131,9 @@ impl Ledger {
             Record::ThinkingRefused(place) => drop(self.refused.insert(place)),
             Record::Shortened(result) => drop(self.shortened.insert(result)),
             Record::Whole => self.shortened.clear(),
-            Record::Summary(comment) => {
+            Record::Summary { comment, thinking } => {
                 // The earlier answer says nothing about the request that the summary begins.
-                if self.summaries.insert(comment) {
+                if self.summaries.insert(comment, thinking).is_none() {
                     self.answered = None;
                 }
             }
@@ -173,7 +174,9 @@ impl Ledger {
         let refused = self.refused.iter().copied().map(Record::ThinkingRefused);
         let answered = self.answered.map(Record::Answered);
         let shortened = self.shortened.iter().copied().map(Record::Shortened);
-        let summaries = self.summaries.iter().copied().map(Record::Summary);
+        let summaries = self.summaries.iter();
+        let summaries =
+            summaries.map(|(&comment, &thinking)| Record::Summary { comment, thinking });
         // The answer last, because a summary ends what an earlier one says.
         let others = refused.chain(shortened).chain(summaries).chain(answered);
         references.chain(tools).chain(added).chain(others).collect()
@@ -285,15 +288,29 @@ impl Ledger {
             typed.contains(at)
                 || self
                     .summaries
-                    .contains(&comment_hash(&document.lossy(lines.clone())))
+                    .contains_key(&comment_hash(&document.lossy(lines.clone())))
         };
         summaries.find(counts).map_or(0, |(at, _)| at)
+    }
+
+    /// Returns the place above which thinking is not sent with the summary in a message.
+    pub fn unsent_thinking(&self, document: &Document<'_>, summary: usize) -> Option<Hash> {
+        let mut comments = summary::comments(document);
+        let (_, lines) = comments.find(|(at, _)| *at == summary)?;
+        let comment = comment_hash(&document.lossy(lines));
+        self.summaries.get(&comment).copied().flatten()
     }
 
     /// Records that a summary with this comment counts, and that the next request equals the last one
     /// only in its instructions. Blocking.
     pub fn note_summary(&mut self, document: &Document<'_>, comment: &str) {
-        self.record(vec![Record::Summary(comment_hash(comment))], Vec::new());
+        let binds = self.answered.is_some_and(|it| it.binds_thinking);
+        let mut messages = document.messages.iter();
+        let last = messages.rfind(|it| it.role == Role::Assistant);
+        let last = last.filter(|_| binds);
+        let thinking = last.map(|it| Places::new(document).above(it.lines.end));
+        let comment = comment_hash(comment);
+        self.record(vec![Record::Summary { comment, thinking }], Vec::new());
         self.set_text(SentText::of(document, document.messages.len()));
         self.write();
     }
@@ -337,8 +354,11 @@ impl Ledger {
         }
         // One that the user typed counts from now on, also in another session.
         let summary = sending.summary.map(|it| comment_hash(&it));
-        let summary = summary.filter(|it| !self.summaries.contains(it));
-        records.extend(summary.map(Record::Summary));
+        let summary = summary.filter(|it| !self.summaries.contains_key(it));
+        records.extend(summary.map(|comment| Record::Summary {
+            comment,
+            thinking: None,
+        }));
         self.record(records, contents);
         self.set_text(sending.text);
     }

@@ -1,5 +1,5 @@
 //! A provider on the loopback that plays a script: each POST gets the next answer, and "Done." after
-//! the last one. Requests are recorded.
+//! the last one, or the answer of a function. Requests are recorded.
 
 use std::collections::VecDeque;
 use std::io::{BufReader, Write};
@@ -94,9 +94,13 @@ struct Shared {
     changed: Condvar,
 }
 
+type Model = Box<dyn FnMut(&Json) -> Answer + Send>;
+
 #[derive(Default)]
 struct State {
     script: VecDeque<Answer>,
+    /// Answers requests after the script.
+    model: Option<Model>,
     requests: Vec<Recorded>,
     strict: Option<Strict>,
     /// What the strict service did with each request.
@@ -117,7 +121,7 @@ struct State {
 impl State {
     fn answer(&mut self, request: &Recorded) -> Answer {
         let Some(mut strict) = self.strict.take() else {
-            return self.next();
+            return self.next(request);
         };
         let verdict = strict.check(request);
         let answer = match &verdict {
@@ -125,7 +129,7 @@ impl State {
                 let body = strict.error_body(refusal).to_string();
                 Answer::status(refusal.status, body)
             }
-            Verdict::Accepted(Accepted { dropped, reports }) => match self.next() {
+            Verdict::Accepted(Accepted { dropped, reports }) => match self.next(request) {
                 answer if matches!(answer.kind, Kind::Stream) => {
                     let mut answer = strict.issue(request, answer);
                     answer.transformations = reports.then(|| dropped.clone().into());
@@ -139,9 +143,12 @@ impl State {
         answer
     }
 
-    fn next(&mut self) -> Answer {
-        let next = self.script.pop_front();
-        next.unwrap_or_else(|| Answer::says("Done."))
+    fn next(&mut self, request: &Recorded) -> Answer {
+        match (self.script.pop_front(), &mut self.model) {
+            (Some(answer), _) => answer,
+            (None, Some(model)) => model(&request.body),
+            (None, None) => Answer::says("Done."),
+        }
     }
 }
 
@@ -292,6 +299,12 @@ impl Provider {
             Format::Responses => ("OPENAI_BASE_URL", "OPENAI_API_KEY"),
         };
         vec![(url, self.url()), (key, "test-key".to_owned())]
+    }
+
+    /// Answers requests after the script as `model` does with their bodies.
+    pub fn model(self, model: impl FnMut(&Json) -> Answer + Send + 'static) -> Self {
+        lock(&self.shared.state).model = Some(Box::new(model));
+        self
     }
 
     /// Appends an answer to the script.

@@ -26,8 +26,13 @@ pub(super) enum Record {
     Shortened(Hash),
     /// All results are sent whole again.
     Whole,
-    /// A summary with this hash of its comment counts.
-    Summary(Hash),
+    /// A summary with this hash of its comment counts. The thinking above `thinking` is not sent with it,
+    /// because the model bound it to the messages that the summary replaces.
+    Summary {
+        comment: Hash,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thinking: Option<Hash>,
+    },
     /// The references and tools above no longer count.
     Forgotten,
 }

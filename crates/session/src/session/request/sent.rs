@@ -364,13 +364,17 @@ pub(super) fn remove_refused(
     ledger: &Ledger,
     prompt: &mut Prompt,
 ) {
-    if !ledger.has_refused() {
+    let bound = ledger.unsent_thinking(document, summary);
+    if !ledger.has_refused() && bound.is_none() {
         return;
     }
     let mut places = Places::new(document);
     let mut refused = 0;
     for (index, message) in document.messages.iter().enumerate() {
-        if ledger.is_refused(places.above(message.lines.end)) {
+        let place = places.above(message.lines.end);
+        if bound == Some(place) {
+            refused = index + 1;
+        } else if ledger.is_refused(place) {
             refused = index;
         }
     }
