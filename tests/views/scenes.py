@@ -292,6 +292,20 @@ def context(stage):
     return shown if stage.look.rows < 30 else ["PATTERN.match(source", *shown]
 
 
+def summary(stage):
+    """A summary that replaces the earlier messages in requests."""
+    draft = "The lexer in `src/lexer.py` reads decimals such as `1.5` now, and the tests pass."
+    editor = stage.edit(AUTO, [*project.RUN, [text(draft)]])
+    send(editor)
+    ended(editor)
+    editor.command("Flemma compact")
+    stage.step("draft", ":w replaces the messages above by this summary", "reads decimals such as `1.5` now")
+    editor.command("w")
+    editor.wait("the chat", lambda _: editor.lua("return #vim.api.nvim_list_wins()") == 1)
+    editor.wait_for("above are not sent")
+    return ["flemma:summary of", "messages above are not sent"]
+
+
 def outline(stage):
     """The outline of a chat."""
     editor = stage.edit(AUTO, project.RUN)
@@ -362,12 +376,12 @@ def newcomer(stage):
 
 SCENES = [
     run, changes, answer, pending, command, trial, trials, decision, concealed, hidden_line, floating, review, turn, rewind, chats, inbox,
-    error, plan, context, outline, newcomer,
+    error, plan, context, summary, outline, newcomer,
 ]
 #: Views in terminals that are narrower than most.
 NARROW_SCENES = [narrow]
 #: Scenes that are long, and are played in the smallest terminal only.
-LONG = [newcomer, trials]
+LONG = [newcomer, trials, summary]
 
 #: Texts that no view shows.
 WRONG = ["Press ENTER", "stack traceback", "-- More --", "Error in", "Error executing"]

@@ -337,14 +337,26 @@ impl Cycle {
 /// Puts a summary into the text, and sends the conversation if that is due.
 fn place_summary(summary: &Summary, document: &Document<'_>) -> Vec<Effect> {
     let edit = summary::place(document, &summary.replaced, &summary.text, &summary.when);
-    let placed = match edit {
-        Some(edit) => Effect::Edit(vec![edit]),
-        None => Effect::warn(
+    let mut effects = Vec::new();
+    match edit {
+        None => effects.push(Effect::warn(
             "The summary has no place any more, because the chat has changed. Run :Flemma compact again.",
-        ),
-    };
-    let send = summary.sends.then_some(Effect::Send);
-    std::iter::once(placed).chain(send).collect()
+        )),
+        Some(edit) => {
+            // The comment is below the role marker.
+            let line = edit.lines.start + 1;
+            effects.push(Effect::Edit(vec![edit]));
+            if !summary.sends {
+                effects.push(Effect::Cursor {
+                    line,
+                    insert: false,
+                    asked: true,
+                });
+            }
+        }
+    }
+    effects.extend(summary.sends.then_some(Effect::Send));
+    effects
 }
 
 /// Returns the call whose blocks cover a line.

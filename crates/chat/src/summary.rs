@@ -35,7 +35,8 @@ pub fn comments(document: &Document<'_>) -> impl Iterator<Item = (usize, Lines)>
 }
 
 /// Returns the messages that a new summary replaces. `first` is the summary that counts, or 0, and the
-/// last messages are kept as they are, as far as their text has `kept` bytes.
+/// last messages are kept as they are, as far as their text has `kept` bytes and is not more than a
+/// fifth of all.
 ///
 /// # Errors
 ///
@@ -52,6 +53,8 @@ pub fn replaced(
             .slice(document.messages[at].lines.clone())
             .len()
     };
+    let all: usize = (first..count).map(size).sum();
+    let kept = kept.min(all / 5);
     let mut end = None;
     let mut below = 0;
     for at in (first + 1..count).rev() {
