@@ -254,6 +254,9 @@ local function show(buffer, review)
   for name, value in pairs(WINDOW) do
     api.nvim_set_option_value(name, value, { scope = "local", win = window })
   end
+  if review.words == WORDS.summary then
+    vim.wo[window][0].wrap, vim.wo[window][0].linebreak = true, true
+  end
   vim.wo[window][0].winbar = review.words.keys
   require("flemma.review.window").arrange(window)
   windows.return_from(window, from, function()

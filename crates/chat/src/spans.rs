@@ -49,6 +49,9 @@ pub fn spans(document: &Document<'_>, lines: Lines) -> Vec<Span> {
             Some(marker),
             role_group(message.role),
         );
+        if message.is_summary {
+            painter.push(message.lines.start + 1, 0, None, "FlemmaThinking");
+        }
         for block in document.blocks_of(message) {
             match block {
                 // `regions` finds the Markdown in prose, which the front end colors.

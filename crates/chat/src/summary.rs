@@ -345,3 +345,159 @@ fn is_rule(line: &str) -> bool {
     let mut words = words.map(str::to_lowercase);
     words.any(|word| matches!(&*word, "always" | "never" | "must" | "don't" | "only"))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::text::Text;
+
+    const CALL: &str = "@Assistant:\nI read it.\n\n**Tool Use:** `read` (`t`)\n\n```json\n{\"path\":\"src/a.rs\"}\n```\n\n";
+    const RESULT: &str = "@You:\n**Tool Result:** `t`\n\n```\nout\n```\n\n";
+
+    /// The numbers of the messages that a summary replaces.
+    fn replaced_in(chat: &str, first: usize, kept: usize) -> Result<Range<usize>, &'static str> {
+        let text = Text::from(chat);
+        replaced(&Document::parse(&text), first, kept)
+    }
+
+    #[test]
+    fn a_call_stays_with_its_result() {
+        let ended = format!("@You:\nGo.\n\n{CALL}{RESULT}");
+        // Nothing but the question is above the call.
+        assert!(replaced_in(&ended, 0, 0).is_err());
+        let chat = format!("{ended}@Assistant:\nDone.\n\n@You:\n");
+        assert_eq!(replaced_in(&chat, 0, 0), Ok(0..4));
+        let pending = RESULT.replace("```\nout\n```", "```flemma:tool status=pending\n```");
+        let chat = format!("{chat}Go on.\n\n{CALL}{pending}");
+        assert_eq!(replaced_in(&chat, 0, 0), Ok(0..5));
+        // Without a result, the call can be on neither side.
+        let chat = format!("@You:\nGo.\n\n{CALL}@You:\nMore.\n\n@Assistant:\nYes.\n\n@You:\n");
+        assert!(replaced_in(&chat, 0, 0).is_err());
+    }
+
+    #[test]
+    fn short_messages_at_the_end_are_kept() {
+        let turn = |text: &str| format!("@You:\nGo.\n\n@Assistant:\n{text}\n\n");
+        let chat = format!("{}{}{}", turn(&"x".repeat(900)), turn("y"), turn("z"));
+        for (kept, expected) in [(0, 0..5), (30, 0..4), (60, 0..2), (9000, 0..2)] {
+            assert_eq!(replaced_in(&chat, 0, kept), Ok(expected), "{kept}");
+        }
+    }
+
+    #[test]
+    fn a_summary_begins_where_the_last_one_does() {
+        let summary = "@You:\n<!-- flemma:summary of 2 messages, now -->\n\nEarlier.\n\n";
+        let chat = format!(
+            "@You:\nA.\n\n@Assistant:\nB.\n\n{summary}@You:\nC.\n\n@Assistant:\nD.\n\n@You:\n"
+        );
+        assert_eq!(replaced_in(&chat, 2, 0), Ok(2..5));
+        assert!(replaced_in(&format!("{summary}@You:\nC.\n"), 0, 0).is_err());
+        let text = Text::from(&*chat);
+        let document = Document::parse(&text);
+        let own = Own::new();
+        let request = request(&document, &own, &(2..5), 1000, 100, "");
+        let [Part::Text(asked)] = &request.messages[0].parts[..] else {
+            panic!("{request:?}");
+        };
+        let expected = "<conversation>\n[user]\nEarlier.\n\n[user]\nC.\n\n[assistant]\nD.\n\n</conversation>\n\n\
+                        Write the summary, in at most 100 words.";
+        assert_eq!(asked, expected);
+    }
+
+    #[test]
+    fn a_long_conversation_is_cut_until_it_fits() {
+        let result = RESULT.replace("out", &"result ".repeat(1000));
+        let chat = format!(
+            "@You:\nStart.\n\n{CALL}{result}@Assistant:\n{}End.\n\n@You:\n",
+            "word ".repeat(1000)
+        );
+        let text = Text::from(&*chat);
+        let document = Document::parse(&text);
+        let transcript = |most| transcript(&document, &Own::new(), &(0..4), most);
+        let whole = transcript(100_000);
+        assert!(
+            whole.contains("lines of this old result")
+                || whole.contains("bytes of this old result")
+        );
+        assert!(whole.contains(&"word ".repeat(1000)));
+        let brief = transcript(6000);
+        assert!(
+            brief.len() < 6000 && brief.contains(&"word ".repeat(1000)),
+            "{}",
+            brief.len()
+        );
+        let cut = transcript(1000);
+        assert!(
+            cut.len() < 1100 && cut.starts_with("[user]\nStart."),
+            "{cut}"
+        );
+        assert!(cut.ends_with("End.\n\n"), "{cut}");
+    }
+
+    #[test]
+    fn the_place_is_above_the_messages_that_are_kept() {
+        let chat = "@You:\nA.\n\n@Assistant:\nB.\n\n@You:\nC.\n";
+        let text = Text::from(chat);
+        let edit = place(
+            &Document::parse(&text),
+            &(0..2),
+            "S\n@You:\n**Tool Use:** `x` (`y`)\n",
+            "now",
+        )
+        .unwrap();
+        assert_eq!(edit.lines, 6..6);
+        let expected = "@You:\n<!-- flemma:summary of 2 messages, now -->\n\nS\n\\@You:\n\\**Tool Use:** `x` (`y`)\n";
+        assert_eq!(edit.replacement.join("\n"), expected);
+        assert_eq!(place(&Document::parse(&text), &(0..9), "S", "now"), None);
+        let mut placed = Text::from(chat);
+        placed.splice(edit.lines, &edit.replacement);
+        let document = Document::parse(&placed);
+        let found: Vec<_> = comments(&document).collect();
+        assert_eq!(found, [(2, 7..8)]);
+        let own = own_text(&document, &document.messages[2]);
+        assert_eq!(own.as_deref(), Some("S\n@You:\n**Tool Use:** `x` (`y`)"));
+    }
+
+    #[test]
+    fn what_a_summary_leaves_out_is_listed_once() {
+        let chat = format!(
+            "@You:\nNever use tabs. See @./b.md and @./b.md.\n\n@Assistant:\n- [ ] Test it\n- [x] Write it\n\n\
+             @You:\nGo on.\n\n{CALL}{RESULT}"
+        );
+        let text = Text::from(&*chat);
+        let document = Document::parse(&text);
+        let expected = "S\n\nFiles that the summary does not mention:\n\n- ./b.md\n- src/a.rs\n\n\
+                        Open tasks that the summary does not mention:\n\n- Test it\n\n\
+                        Rules of the user that the summary does not mention:\n\n\
+                        - Never use tabs. See @./b.md and @./b.md.";
+        assert_eq!(completed(&document, &(0..5), " S\n"), expected);
+        let whole = "a.rs, b.md: Test it. Never use tabs. See @./b.md and @./b.md.";
+        assert_eq!(completed(&document, &(0..5), whole), whole);
+    }
+
+    #[test]
+    fn only_the_first_line_of_a_message_of_the_user_can_be_the_comment() {
+        for (chat, expected) in [
+            ("@You:\n<!-- flemma:summary -->\nS\n", true),
+            (
+                "@You:\n<!-- flemma:summary of 2 messages, now --> \r\nS\n",
+                true,
+            ),
+            ("@You:\n\n<!-- flemma:summary -->\nS\n", false),
+            ("@You:\n\\<!-- flemma:summary -->\nS\n", false),
+            ("@You:\n<!-- flemma:summary2 -->\nS\n", false),
+            ("@You:\n<!-- flemma:summary\nS\n", false),
+            ("@You: <!-- flemma:summary -->\nS\n", false),
+            ("@Assistant:\n<!-- flemma:summary -->\nS\n", false),
+            ("@System:\n<!-- flemma:summary -->\nS\n", false),
+        ] {
+            let text = Text::from(chat);
+            assert_eq!(
+                Document::parse(&text).messages[0].is_summary,
+                expected,
+                "{chat}"
+            );
+        }
+    }
+}
