@@ -152,3 +152,33 @@ fn a_script_that_edits_through_another_tool_gets_the_problems_and_the_counts() {
             .any(|row| row.contains("+1 −1") && row.contains(":Flemma undo"))
     });
 }
+
+#[test]
+fn the_trees_of_large_texts_are_freed_after_their_checks() {
+    let (editor, _provider) = editor(json!({}), &json!({}));
+    let code =
+        "local parsers, make = setmetatable({}, { __mode = 'k' }), vim.treesitter.get_string_parser
+        vim.treesitter.get_string_parser = function(...)
+          local parser = make(...)
+          parsers[parser] = true
+          return parser
+        end
+        local text = ('local x = 1\\n'):rep(8000) .. 'x = = 1'
+        for _ = 1, 3 do
+          local found
+          require('flemma.problems.syntax').find('lua', text, 400, function(items)
+            found = items
+          end)
+          vim.wait(10000, function()
+            collectgarbage('stop')
+            return found ~= nil
+          end, 1)
+          assert(#found == 1)
+        end
+        return vim.wait(10000, function()
+          -- Only the check itself may collect.
+          collectgarbage('stop')
+          return next(parsers) == nil
+        end, 1)";
+    assert_eq!(editor.lua(code, &json!([])), json!(true));
+}
