@@ -227,3 +227,16 @@ fn the_loopback_needs_no_proxy() {
     company.works(&[("ALL_PROXY", &proxy), ("SSL_CERT_FILE", &authority)]);
     assert_eq!(company.asked.lock().unwrap().len(), 0);
 }
+
+#[test]
+fn a_server_on_this_machine_without_tls_needs_no_certificates() {
+    let provider = Provider::anthropic(answering());
+    let shell = Shell::new(&provider);
+    shell.write("question.chat", QUESTION);
+    let mut command = shell.command(&["send", "question.chat"]);
+    command
+        .env("SSL_CERT_FILE", shell.path("none.pem"))
+        .env("SSL_CERT_DIR", shell.path("none"));
+    let ran = end(command.spawn().unwrap());
+    assert_eq!((ran.code, &*ran.out), (Some(0), "Well.\n"), "{ran:?}");
+}

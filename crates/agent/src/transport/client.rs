@@ -29,6 +29,8 @@ struct Way {
     ca_file: Option<CaFile>,
     /// True if proxies are bypassed, which cannot reach this machine for us.
     direct: bool,
+    /// True if no connection is encrypted, so that the system's certificates need not be read.
+    plain: bool,
 }
 
 /// A certificate file, identified by time and size too, so that a changed file is read
@@ -52,8 +54,8 @@ impl CaFile {
 }
 
 /// Returns a client for `base_url` that connects within `connect` and also trusts the
-/// authorities in `ca_file`. It is created on first use, because certificates cost memory,
-/// and then reused.
+/// authorities in `ca_file`. It is created on first use, because certificates cost memory and
+/// milliseconds, and then reused.
 ///
 /// # Errors
 ///
@@ -64,10 +66,13 @@ pub fn client(
     connect: Duration,
 ) -> Result<Client, Problem> {
     static CLIENTS: OnceLock<Mutex<HashMap<Way, Client>>> = OnceLock::new();
+    let direct = is_this_machine(base_url);
     let way = Way {
         connect,
         ca_file: ca_file.map(CaFile::at),
-        direct: is_this_machine(base_url),
+        direct,
+        // A proxy may be reached by TLS.
+        plain: direct && Url::parse(base_url).is_ok_and(|it| it.scheme() == "http"),
     };
     let clients = CLIENTS.get_or_init(Mutex::default);
     // Held while a client is created, so that concurrent requests do not create two.
@@ -110,6 +115,9 @@ fn make(way: &Way) -> Result<Client, Problem> {
         builder = builder.no_proxy();
     } else if PROXIES.iter().flatten().any(tools::is_added_variable) {
         builder = with_proxies(builder, &tools::variable);
+    }
+    if way.plain {
+        builder = builder.tls_certs_only([]);
     }
     if let Some(file) = &way.ca_file {
         builder = trusting(builder, &file.path)?;
