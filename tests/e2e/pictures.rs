@@ -1,4 +1,4 @@
-//! Images that the model reads: a line in the chat, and the image in requests.
+//! Images and pages of PDFs that the model reads: a line in the chat, and the file in requests.
 
 use harness::{Answer, Dialect, Provider, Strict};
 use serde_json::{Value as Json, json};
@@ -176,4 +176,71 @@ fn a_file_that_is_not_an_image_in_spite_of_its_name_is_reported_as_such() {
         ),
         "{said}"
     );
+}
+
+/// A PDF with so many empty pages.
+fn pdf(count: usize) -> String {
+    let kids: Vec<String> = (0..count).map(|page| format!("{} 0 R", page + 3)).collect();
+    let page = "<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>".to_owned();
+    let catalog = "<</Type/Catalog/Pages 2 0 R>>".to_owned();
+    let tree = format!("<</Type/Pages/Count {count}/Kids[{}]>>", kids.join(" "));
+    let mut text = "%PDF-1.4\n".to_owned();
+    let mut table = String::new();
+    let objects = [catalog, tree].into_iter().chain(vec![page; count]);
+    for (at, object) in objects.enumerate() {
+        table.push_str(&format!("{:010} 00000 n \n", text.len()));
+        text.push_str(&format!("{} 0 obj\n{object}\nendobj\n", at + 1));
+    }
+    let (start, size) = (text.len(), count + 3);
+    format!(
+        "{text}xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<</Size {size}/Root 1 0 R>>\n\
+         startxref\n{start}\n%%EOF\n"
+    )
+}
+
+#[test]
+fn pages_of_a_pdf_are_sent_and_too_many_are_asked_about() {
+    let page =
+        json!({"label": "", "path": "book.pdf", "offset": null, "limit": null, "pages": "24-25"});
+    let provider = Provider::anthropic([
+        Answer::new()
+            .tool_use("toolu_1", "read", &file("book.pdf"))
+            .tool_use("toolu_2", "read", &page)
+            .tool_use("toolu_3", "read", &file("huge.png")),
+        Answer::says("Two empty pages."),
+    ]);
+    let provider = provider.strict(Strict::anthropic_without_dropping());
+    let options = json!({"model": "claude-opus-5-5", "tools": {"require_approval": false}});
+    let setup = with_options(&provider, options).with("book.pdf", pdf(25));
+    let editor = setup.file("question.chat", QUESTION).start();
+    // It takes no space on the disk.
+    let huge = std::fs::File::create(editor.dir().join("huge.png")).unwrap();
+    std::os::unix::fs::FileExt::write_at(&huge, PNG, 0).unwrap();
+    huge.set_len(200 * 1024 * 1024).unwrap();
+    watch(&editor);
+    editor.keys("<C-]>");
+    wait_end(&editor, "Two empty pages.\n\n@You:\n\n");
+    let said = result(&editor, "toolu_1");
+    assert!(
+        said.contains("book.pdf has 25 pages, and at most 20 are shown at once."),
+        "{said}"
+    );
+    let said = result(&editor, "toolu_2");
+    assert!(
+        said.contains("[PDF book.pdf, pages 24-25 of 25, "),
+        "{said}"
+    );
+    let said = result(&editor, "toolu_3");
+    assert!(
+        said.contains("huge.png is an image of 200.0 MB, over the limit of 20.0 MB."),
+        "{said}"
+    );
+    assert_eq!(provider.refusals(), [""; 0]);
+    let sent = sent_result(&provider.requests()[1].body, "toolu_2");
+    let document = &sent["content"][1];
+    assert_eq!(document["type"], "document");
+    assert_eq!(document["source"]["media_type"], "application/pdf");
+    // It begins with "%PDF-".
+    let data = document["source"]["data"].as_str().unwrap();
+    assert!(data.starts_with("JVBERi0"), "{data}");
 }

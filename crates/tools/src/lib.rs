@@ -30,6 +30,7 @@ mod nested;
 pub mod objects;
 mod output;
 mod patch;
+mod pdf;
 mod pictures;
 mod planned;
 mod private;

@@ -1,4 +1,4 @@
-//! The `read` tool: returns lines of a text file, or an image.
+//! The `read` tool: returns lines of a text file, an image, or pages of a PDF.
 //!
 //! Unsaved text in the editor takes precedence over the file. `window` selects the lines; the others
 //! are described after them.
@@ -30,11 +30,12 @@ use crate::files::{
     Encoding, FileTarget, MAX_SIZE, Opened, RealPath, blocking, check_size, file_error,
     open_regular, resolve,
 };
+use crate::pdf::{self, Pages};
 use crate::pictures::{MAX_FILE, result_file, sniffed};
 use crate::schema;
 use crate::tool::{CallResult, ToolResult};
 
-/// Reads a text file or an image.
+/// Reads a text file, an image, or a PDF.
 pub(crate) struct Read;
 
 #[derive(Deserialize, JsonSchema)]
@@ -49,6 +50,8 @@ pub(crate) struct Arguments {
     offset: Option<f64>,
     /// How many lines to read. Null for as many as fit.
     limit: Option<f64>,
+    /// The pages of a PDF to look at, such as "3" or "1-5". Null for all, which must be at most 20.
+    pages: Option<String>,
 }
 
 /// The row of `read`.
@@ -65,7 +68,7 @@ impl TypedTool for Read {
 
     const NAME: &'static str = "read";
     const LABEL: &'static str = "Read";
-    const DESCRIPTION: &'static str = "Read a text file, or look at an image (PNG, JPEG, GIF, WebP). At most 2000 lines or 50 KB are returned; when there is more, the text \
+    const DESCRIPTION: &'static str = "Read a text file, or look at an image (PNG, JPEG, GIF, WebP) or pages of a PDF. At most 2000 lines or 50 KB are returned; when there is more, the text \
         ends with the offset to go on from. Use offset and limit to read a part of a large file.";
     const ENABLED: bool = true;
 
@@ -83,8 +86,10 @@ impl TypedTool for Read {
             (offset, Some(limit)) => format!("  +{},{limit}", offset.unwrap_or(0.0)),
         };
         let path = crate::builtin::visible_ends(&asked.path);
+        let pages = asked.pages.as_deref().and_then(Pages::parse);
+        let pages = pages.map(|it| format!("  {it}")).unwrap_or_default();
         Some(format!(
-            "{path}{range}{}",
+            "{path}{range}{pages}{}",
             crate::builtin::label(&asked.label)
         ))
     }
@@ -97,13 +102,14 @@ impl TypedTool for Read {
         let (files, cancel) = needs;
         let path = files.real_path(&arguments.path).await?;
         let asked = LineRange::new(arguments.offset, arguments.limit);
+        let pages = arguments.pages.as_deref().map(pages).transpose()?;
         let unsaved = unsaved_text(&path, &files).await;
         let (stop, real, name) = (cancel.clone(), path.clone(), arguments.path.clone());
         let found = blocking(move || match unsaved {
             Some(text) => window::read(Cursor::new(text), asked, &stop)
                 .map(Found::Lines)
                 .map_err(|error| file_error("read", path.as_path(), &error)),
-            None => from_disk(&path, &name, asked, &stop),
+            None => from_disk(&path, &name, asked, pages, &stop),
         })
         .await?;
         // A cancelled read returns early with what it has, which must not look like the file.
@@ -112,7 +118,7 @@ impl TypedTool for Read {
         }
         let window = match found {
             Found::Lines(window) => window,
-            Found::Picture(file) => return Ok(ToolResult::file(file)),
+            Found::File(file) => return Ok(ToolResult::file(file)),
         };
         // A later `write` merges its text with what changed since.
         remember(real, &files).await;
@@ -147,7 +153,7 @@ fn read_file() -> Alias {
         tool: |_| Arc::new(Read),
         translate: |input, _| {
             let (path, limit) = (text("path", input)?, &input["max_lines"]);
-            Ok(json!({"label": "", "path": path, "offset": null, "limit": limit}))
+            Ok(json!({"label": "", "path": path, "offset": null, "limit": limit, "pages": null}))
         },
     }
 }
@@ -159,26 +165,46 @@ async fn unsaved_text(path: &RealPath, files: &FileAccess) -> Option<String> {
     open.modified.then_some(open.text)
 }
 
+/// Reads the pages that the model asks for.
+fn pages(text: &str) -> Result<Pages, ToolError> {
+    Pages::parse(text).ok_or_else(|| {
+        ToolError::InvalidInput(format!(
+            "The pages {text:?} are not a number, such as \"3\", or two, such as \"1-5\"."
+        ))
+    })
+}
+
 /// What a file has for the model.
 enum Found {
     Lines(Window),
-    Picture(ResultFile),
+    File(ResultFile),
 }
 
-/// Reads the requested lines from disk, or the image that the file is. `name` is its path as the
-/// model wrote it.
+/// Reads the requested lines from disk, or the image or the pages that the file has. `name` is its
+/// path as the model wrote it.
 fn from_disk(
     path: &RealPath,
     name: &str,
     asked: LineRange,
+    pages: Option<Pages>,
     cancel: &CancellationToken,
 ) -> Result<Found, ToolError> {
     let mut opened = open_regular(path)?;
     let path = path.as_path();
     let error = |error| file_error("read", path, &error);
     let head = head(&mut opened.file).map_err(error)?;
-    if sniffed(&head).is_some_and(|it| it.starts_with("image/")) {
-        return picture(opened, path, name).map(Found::Picture);
+    match sniffed(&head) {
+        Some("application/pdf") => {
+            let most = (pdf::MAX_FILE, "Read a smaller copy of it, made with bash.");
+            let bytes = whole(opened, path, "a PDF", most)?;
+            return shown(path, name, |name| pdf::result_file(name, bytes, pages));
+        }
+        Some(_) => {
+            let most = (MAX_FILE, "Read a copy of it, scaled down with bash.");
+            let bytes = whole(opened, path, "an image", most)?;
+            return shown(path, name, |name| result_file(name, bytes));
+        }
+        None => {}
     }
     check_size(path, opened.status.size)?;
     let wide = wide_text(&mut opened.file).map_err(error)?;
@@ -215,22 +241,37 @@ fn head(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn picture(opened: Opened, path: &Path, name: &str) -> Result<ResultFile, ToolError> {
-    let shown = paths::visible(path);
-    if opened.status.size > MAX_FILE {
+/// Reads a file of this kind that has at most so many bytes; otherwise, the error ends with advice.
+fn whole(
+    opened: Opened,
+    path: &Path,
+    kind: &str,
+    (most, advice): (u64, &str),
+) -> Result<Vec<u8>, ToolError> {
+    if opened.status.size > most {
         return Err(ToolError::Failed(format!(
-            "{shown} is an image of {}, over the limit of {}. Scale a copy of it down with bash, \
-             and read that.",
+            "{} is {kind} of {}, over the limit of {}. {advice}",
+            paths::visible(path),
             format_size(opened.status.size),
-            format_size(MAX_FILE)
+            format_size(most)
         )));
     }
     let mut bytes = Vec::new();
     // The file may grow after its size was checked.
-    let read = opened.file.take(MAX_FILE).read_to_end(&mut bytes);
+    let read = opened.file.take(most).read_to_end(&mut bytes);
     read.map_err(|error| file_error("read", path, &error))?;
+    Ok(bytes)
+}
+
+fn shown(
+    path: &Path,
+    name: &str,
+    show: impl FnOnce(&str) -> Result<ResultFile, String>,
+) -> Result<Found, ToolError> {
     let name = paths::visible(Path::new(name)).to_string();
-    result_file(&name, bytes).map_err(|why| ToolError::Failed(format!("{shown} {why}")))
+    show(&name)
+        .map(Found::File)
+        .map_err(|why| ToolError::Failed(format!("{} {why}", paths::visible(path))))
 }
 
 /// Returns true if a file has the name of an image that can be read.

@@ -215,6 +215,8 @@ fn a_file_of_a_result_belongs_to_one_line_of_one_call() {
         assert_eq!(found("t_1", line), Ok(picture.clone()), "{chat}");
         assert_eq!(found("t_2", line), Err(Unattached::Unknown), "{chat}");
         assert_eq!(found("t_1", "[image]"), Err(Unattached::Unknown), "{chat}");
+        let tokens = ledger.result_tokens(&call, line);
+        assert_eq!(tokens, context::IMAGE_TOKENS + context::tokens(line.len()));
     }
     let is_content = |it: &&PathBuf| fs::read(it).is_ok_and(|it| it == b"aGk=");
     for content in world.files().iter().filter(is_content) {
