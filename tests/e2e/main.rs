@@ -70,6 +70,7 @@ mod origin;
 mod outcomes;
 mod outside;
 mod paste;
+mod pictures;
 mod preview;
 mod probes;
 mod processes;

@@ -5,7 +5,7 @@
 mod approval;
 mod run;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use chat::answer::AnswerWriter;
 use chat::approval::CallKey;
 use chat::cycle::{Cycle, Options};
 use chat::document::{Document, Role};
-use chat::prompt::{self, Prompt, PromptMessage, PromptRole};
+use chat::prompt::{self, Attachment, Prompt, PromptMessage, PromptRole};
+use chat::result_files::{self, ResultFile, Unattached};
 use chat::text::Text;
 use chat::tool::{ToolDefinition, ToolUseId};
 use chat::write::{self, TextEdit};
@@ -252,6 +253,8 @@ fn outputs() -> PathBuf {
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     text: Text,
+    /// Files that results show, by the call and the line about them.
+    files: HashMap<(ToolUseId, String), Attachment>,
     /// Number of messages already reported to the program.
     reported: usize,
 }
@@ -310,7 +313,18 @@ impl Conversation {
 
     /// Returns the request for this conversation with these tools.
     pub(crate) fn prompt(&self, tools: &[ToolDefinition]) -> Prompt {
-        prompt::build(&self.document(), tools)
+        let mut prompt = prompt::build(&self.document(), tools);
+        result_files::attach(&mut prompt, |id, line| {
+            let file = self.files.get(&(id.clone(), line.to_owned()));
+            file.cloned().ok_or(Unattached::Unknown)
+        });
+        prompt
+    }
+
+    /// Keeps the files that the result of a call shows.
+    pub(crate) fn keep_files(&mut self, id: &ToolUseId, files: Vec<ResultFile>) {
+        let files = files.into_iter().map(|it| ((id.clone(), it.line), it.file));
+        self.files.extend(files);
     }
 
     /// Returns the messages of a request that were not reported before.

@@ -10,12 +10,12 @@ use crate::tool::{ToolDefinition, ToolUseId};
 /// the crate `char-token-est` measured for Claude and its 4 for GPT and Gemini (November 2026).
 pub const BYTES_PER_TOKEN: f64 = 3.75;
 /// Tokens of an image: about the most before Claude scales it down, by docs.claude.com, "Vision".
-const IMAGE: f64 = 1600.0;
+pub const IMAGE_TOKENS: f64 = 1600.0;
 /// Tokens of a page of text in a PDF, as the data set `pdf-token-cost` of October 2026 measured it for
 /// Claude 5.5. A scanned page has about 1,600 there, and any page about 560 with Gemini.
 const PAGE: f64 = 2350.0;
-/// Base64 digits of a page of a PDF with text and few pictures: a guess.
-const PAGE_DIGITS: f64 = 100_000.0;
+/// Bytes of a page of a PDF with text and few pictures: a guess.
+const PAGE_BYTES: f64 = 75_000.0;
 
 /// The kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -55,20 +55,20 @@ pub struct ContextPart {
 
 /// Returns the parts of a request in its order: first the tools from the start, then the messages
 /// of the document, with the user's text of some of them replaced, from the summary `first` on.
-/// `shortened` returns the short form of a result that has one.
+/// `result` returns about how many tokens a result has as it is sent.
 pub fn parts(
     document: &Document<'_>,
     tools: &[ToolDefinition],
     own: &Own,
     first: usize,
-    shortened: impl Fn(&ToolUseId, &str) -> Option<String>,
+    result: impl Fn(&ToolUseId, &str) -> f64,
 ) -> Vec<ContextPart> {
     let offered = (!tools.is_empty()).then(|| tools_part(tools, None));
     let messages = parts_by_message(document, own, first).into_iter();
     let messages = messages.flat_map(|(index, parts)| {
         let role = document.messages[index].role;
         let parts = parts.iter();
-        let parts = parts.map(|part| context_part(part, index, role, &shortened));
+        let parts = parts.map(|part| context_part(part, index, role, &result));
         parts.collect::<Vec<_>>()
     });
     offered.into_iter().chain(messages).collect()
@@ -78,7 +78,7 @@ fn context_part(
     part: &Part,
     message: usize,
     role: Role,
-    shortened: &impl Fn(&ToolUseId, &str) -> Option<String>,
+    result: &impl Fn(&ToolUseId, &str) -> f64,
 ) -> ContextPart {
     let (kind, name, tokens) = match part {
         Part::Text(text) => {
@@ -105,10 +105,7 @@ fn context_part(
             name,
             content,
             ..
-        } => {
-            let bytes = shortened(tool_use_id, content).map_or(content.len(), |it| it.len());
-            (ContextKind::Result, &**name, tokens(bytes))
-        }
+        } => (ContextKind::Result, &**name, result(tool_use_id, content)),
     };
     ContextPart {
         kind,
@@ -134,9 +131,15 @@ fn tools_part(tools: &[ToolDefinition], message: Option<usize>) -> ContextPart {
 fn attachment(file: &Attachment) -> f64 {
     match &file.content {
         Content::Text(text) => tokens(file.name.len() + text.len()),
-        Content::Image { .. } => IMAGE,
-        Content::Pdf { base64 } => PAGE * (base64.len() as f64 / PAGE_DIGITS).ceil(),
+        Content::Image { .. } => IMAGE_TOKENS,
+        // Base64 has four digits for three bytes.
+        Content::Pdf { base64 } => pdf_tokens(base64.len() as u64 / 4 * 3),
     }
+}
+
+/// About how many tokens a PDF of so many bytes has.
+pub fn pdf_tokens(bytes: u64) -> f64 {
+    PAGE * (bytes as f64 / PAGE_BYTES).ceil()
 }
 
 /// About how many tokens a text of so many bytes has.
@@ -156,7 +159,7 @@ mod tests {
     fn parts_of(chat: &str, own: &Own) -> Vec<(ContextKind, usize, String, usize)> {
         let text = Text::from(chat);
         let document = Document::parse(&text);
-        let parts = parts(&document, &[], own, 0, |_, _| None).into_iter();
+        let parts = parts(&document, &[], own, 0, |_, content| tokens(content.len())).into_iter();
         parts
             .map(|it| {
                 let line = document.messages[it.message.unwrap()].lines.start;
@@ -234,7 +237,7 @@ mod tests {
             &[tool.clone(), tool],
             &Own::new(),
             0,
-            |_, _| None,
+            |_, content| tokens(content.len()),
         );
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].message, &*found[0].name), (None, "2"));

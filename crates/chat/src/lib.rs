@@ -27,6 +27,7 @@ pub mod outline;
 pub mod preview;
 pub mod prompt;
 pub mod references;
+pub mod result_files;
 pub mod say;
 pub mod scan;
 pub mod schema;

@@ -102,6 +102,9 @@ pub enum Part {
         name: String,
         /// The text the model sees.
         content: String,
+        /// Files that the text names, in order, see [`crate::result_files`]; none if the call
+        /// failed.
+        files: Vec<Attachment>,
         /// True if the call failed.
         is_error: bool,
     },
@@ -390,6 +393,7 @@ impl<'b, 't> Builder<'b, 't> {
                     tool_use_id: id.clone(),
                     name: call.tool_use.name.to_string(),
                     content,
+                    files: Vec::new(),
                     is_error,
                 }
             })

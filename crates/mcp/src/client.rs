@@ -12,6 +12,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chat::result_files::ResultFile;
 use peer::Peer;
 use peer::Questions;
 use reach::Trouble;
@@ -31,6 +32,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tools::{Elicitation, Program, Progress};
 
+use crate::content::ResultContent;
 use crate::definition::{Definition, MOST_TOOLS, clean};
 use crate::spec::ServerSpec;
 
@@ -83,8 +85,10 @@ pub struct Caller {
 pub enum Called {
     /// The server gave a result.
     Answered {
-        /// Its text.
+        /// Its text, with a line about each image.
         text: String,
+        /// Its images.
+        files: Vec<ResultFile>,
         /// True if the server marked it as an error.
         is_error: bool,
     },
@@ -153,7 +157,7 @@ impl Connection {
             let reply = match self.try_call(params.clone(), caller, questions).await {
                 // Anything else is final.
                 Ok(CallReply::Result(result)) if result["resultType"] != "input_required" => {
-                    return answered(&result);
+                    return answered(result).await;
                 }
                 Ok(reply) => reply,
                 Err(called) => return called,
@@ -309,16 +313,25 @@ impl Connection {
     }
 }
 
-fn answered(result: &Value) -> Called {
+async fn answered(result: Value) -> Called {
+    // Decoding images takes a while.
+    let read = tokio::task::spawn_blocking(move || answer(&result)).await;
+    read.unwrap_or_else(|error| Called::Failed(format!("its result cannot be read: {error}")))
+}
+
+fn answer(result: &Value) -> Called {
+    let is_error = result["isError"] == true;
     let parts = match &result["content"] {
         Value::Array(parts) => parts.as_slice(),
         // Some servers leave an empty result out, or send one part without a list.
         Value::Null => &[],
         part => std::slice::from_ref(part),
     };
+    let content = ResultContent::of(parts, result.get("structuredContent"), is_error);
     Called::Answered {
-        text: crate::content::text(parts, result.get("structuredContent")),
-        is_error: result["isError"] == true,
+        text: content.text,
+        files: content.files,
+        is_error,
     }
 }
 

@@ -1,6 +1,11 @@
-//! Converts a call's result to text for the model. Images, audio, and links are described;
-//! nothing is fetched because a server names it.
+//! Converts a call's result to text for the model, and images that the model sees. Audio and links
+//! are described; nothing is fetched because a server names it.
+//!
+//! Blocking, because images are decoded.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chat::result_files::ResultFile;
 use chat::truncate::floor_char_boundary;
 use serde_json::Value;
 
@@ -10,10 +15,67 @@ use crate::definition::clean;
 const PARTS: usize = 1000;
 /// Maximum size of a result's text in bytes.
 const LARGEST: usize = 50 * 1024;
+/// Maximum images of a result. With more in a request, Anthropic accepts only smaller ones
+/// (platform.claude.com, "Vision", as of 2026).
+const IMAGES: usize = 20;
 
-/// Returns the text of a result from its parts and its structured content.
-pub fn text(parts: &[Value], structured: Option<&Value>) -> String {
-    let mut pieces: Vec<String> = parts.iter().take(PARTS).map(part).collect();
+/// The content of a result.
+#[derive(Debug, Default, PartialEq)]
+pub struct ResultContent {
+    /// Its text, with a line about each file.
+    pub text: String,
+    /// Its images.
+    pub files: Vec<ResultFile>,
+}
+
+impl ResultContent {
+    /// Returns the content of a result from its parts and its structured content. The result of a
+    /// call that failed has only text.
+    pub fn of(parts: &[Value], structured: Option<&Value>, failed: bool) -> Self {
+        let mut files = Vec::new();
+        let pieces = parts.iter().take(PARTS);
+        let pieces = pieces.map(|it| match it["type"].as_str() {
+            Some("image") if !failed => image(it, &mut files),
+            _ => part(it),
+        });
+        let text = text(pieces.collect(), parts, structured);
+        // A line that was cut off names no file.
+        files.retain(|file| text.lines().any(|line| line == file.line));
+        Self { text, files }
+    }
+}
+
+/// Returns the line about an image, or why it is not shown.
+fn image(part: &Value, files: &mut Vec<ResultFile>) -> String {
+    let named = |name: &str| part[name].as_str().unwrap_or_default();
+    let (mime, data) = (word(named("mimeType")), named("data"));
+    let shown = if files.len() < IMAGES {
+        let kind = mime.strip_prefix("image/").unwrap_or(&mime);
+        let name = format!("image-{}.{kind}", files.len() + 1);
+        let bytes = STANDARD.decode(data);
+        let bytes = bytes.map_err(|_| "is not valid Base64.".to_owned());
+        bytes.and_then(|bytes| tools::result_file(&name, bytes))
+    } else {
+        Err(format!(
+            "is not shown, because there are {IMAGES} before it."
+        ))
+    };
+    match shown {
+        Ok(file) => {
+            let line = file.line.clone();
+            files.push(file);
+            line
+        }
+        Err(why) => format!(
+            "[image: {mime}, {}; it {}]",
+            bytes(data),
+            why.trim_end_matches('.')
+        ),
+    }
+}
+
+/// Returns the text of the first parts and of the structured content.
+fn text(mut pieces: Vec<String>, parts: &[Value], structured: Option<&Value>) -> String {
     if parts.len() > PARTS {
         let more = parts.len() - PARTS;
         pieces.push(format!("[{more} more parts are left out]"));
@@ -111,6 +173,53 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn text(parts: &[Value], structured: Option<&Value>) -> String {
+        ResultContent::of(parts, structured, false).text
+    }
+
+    /// A PNG of one black pixel.
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg==";
+
+    #[test]
+    fn an_image_is_a_line_and_a_file_unless_the_call_failed() {
+        let image = json!({"type": "image", "mimeType": "image/png", "data": PNG});
+        let parts = [
+            json!({"type": "text", "text": "Look:"}),
+            image.clone(),
+            image,
+        ];
+        let content = ResultContent::of(&parts, None, false);
+        let lines: Vec<&str> = content.text.lines().collect();
+        let shown = |it: &str| it.ends_with(&content.files[0].line["[image image-1".len()..]);
+        assert_eq!(lines[0], "Look:");
+        assert!(
+            lines[1].starts_with("[image image-1.png, 1 x 1 pixels, 67 B, "),
+            "{lines:?}"
+        );
+        assert!(
+            lines[2].starts_with("[image image-2.png, ") && shown(lines[2]),
+            "{lines:?}"
+        );
+        assert_eq!(content.files.len(), 2);
+        let failed = ResultContent::of(&parts, None, true);
+        assert!(
+            failed
+                .text
+                .contains("[image: image/png, 67 B; it is not shown]"),
+            "{failed:?}"
+        );
+        assert_eq!(failed.files, []);
+    }
+
+    #[test]
+    fn images_beyond_the_limit_are_described() {
+        let image = json!({"type": "image", "mimeType": "image/png", "data": PNG});
+        let content = ResultContent::of(&vec![image; IMAGES + 1], None, false);
+        assert_eq!(content.files.len(), IMAGES);
+        let last = "[image: image/png, 67 B; it is not shown, because there are 20 before it]";
+        assert!(content.text.ends_with(last), "{}", content.text);
+    }
+
     #[test]
     fn other_content_is_described_and_no_link_is_followed() {
         let parts = [
@@ -126,7 +235,7 @@ mod tests {
         assert_eq!(
             text(&parts, None),
             "one\ntwo\n\
-             [image: image/png, 4 B; it is not shown]\n\
+             [image: image/png, 4 B; it is not a PNG, JPEG, GIF, or WebP image]\n\
              [resource demo://1, text/plain]\nin it\n\
              [resource demo://2, unknown type, 3 B; it is not shown]\n\
              [audio: audio/wav, 3 KB; it is not shown]\n\

@@ -110,8 +110,12 @@ impl Tool for ServerTool {
         match self.server.call(name, arguments, &caller).await {
             Called::Answered {
                 text,
+                files,
                 is_error: false,
-            } => Ok(ToolResult::text(text)),
+            } => Ok(ToolResult {
+                files,
+                ..ToolResult::text(text)
+            }),
             Called::Answered { text, .. } => Err(ToolError::Failed(text)),
             Called::Cancelled => Err(ToolError::Cancelled),
             Called::Failed(why) => Err(ToolError::Failed(format!(

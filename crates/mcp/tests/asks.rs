@@ -94,6 +94,7 @@ async fn call(
 fn answered(value: &Value) -> Called {
     Called::Answered {
         text: python(value),
+        files: Vec::new(),
         is_error: false,
     }
 }
@@ -224,6 +225,7 @@ async fn a_call_is_repeated_after_the_user_visited_its_addresses() {
         called,
         Called::Answered {
             text: "in after 3 calls".to_owned(),
+            files: Vec::new(),
             is_error: false
         }
     );

@@ -79,6 +79,7 @@ fn caller() -> Caller {
 fn answered(text: &str) -> Called {
     Called::Answered {
         text: text.to_owned(),
+        files: Vec::new(),
         is_error: false,
     }
 }
@@ -101,6 +102,7 @@ async fn the_first_call_starts_the_server() {
         fake.call("fail", json!(1)).await,
         Called::Answered {
             text: "It did not work.".to_owned(),
+            files: Vec::new(),
             is_error: true
         }
     );
@@ -108,7 +110,7 @@ async fn the_first_call_starts_the_server() {
     assert_eq!(
         mixed,
         answered(
-            "[image: image/png, 3 B; it is not shown]\n\
+            "[image: image/png, 3 B; it is not a PNG, JPEG, GIF, or WebP image]\n\
              [link to file:///etc/passwd (passwords); it was not fetched]"
         )
     );

@@ -150,6 +150,7 @@ fn event(message: &[u8]) -> Vec<u8> {
 fn answered(text: &str) -> Called {
     Called::Answered {
         text: text.to_owned(),
+        files: Vec::new(),
         is_error: false,
     }
 }

@@ -41,6 +41,7 @@ async fn call(server: &Server, tool: &str, arguments: Value) -> String {
         Called::Answered {
             text,
             is_error: false,
+            ..
         } => text,
         other => panic!("{tool}: {other:?}"),
     }
@@ -70,7 +71,7 @@ async fn everything() {
     let sum = call(&server, "get-sum", json!({"a": 2, "b": 3})).await;
     assert!(sum.contains('5'), "{sum}");
     let image = call(&server, "get-tiny-image", json!({})).await;
-    assert!(image.contains("[image: image/png, "), "{image}");
+    assert!(image.contains("[image image-1.png, "), "{image}");
     let links = call(&server, "get-resource-links", json!({"count": 2})).await;
     assert!(links.contains("it was not fetched"), "{links}");
     let heard = Arc::new(Mutex::new(String::new()));

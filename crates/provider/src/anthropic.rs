@@ -127,12 +127,21 @@ enum Block<'a> {
     },
     ToolResult {
         tool_use_id: &'a str,
-        content: &'a str,
+        content: ResultContent<'a>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
+}
+
+/// The content of a result.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ResultContent<'a> {
+    Text(&'a str),
+    /// The text, and the files that it names.
+    Blocks(Vec<Block<'a>>),
 }
 
 /// A tool that is defined in a message.
@@ -350,15 +359,28 @@ fn block<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Block<'a>> {
         Part::ToolResult {
             tool_use_id,
             content,
+            files,
             is_error,
             ..
         } => Some(Block::ToolResult {
             tool_use_id: ids.get(tool_use_id),
-            content,
+            content: result_content(content, files),
             is_error: *is_error,
             cache_control: None,
         }),
     }
+}
+
+fn result_content<'a>(content: &'a str, files: &'a [Attachment]) -> ResultContent<'a> {
+    if files.is_empty() {
+        return ResultContent::Text(content);
+    }
+    let text = Block::Text {
+        text: Cow::Borrowed(content),
+        cache_control: None,
+    };
+    let files = files.iter().map(file_block);
+    ResultContent::Blocks([text].into_iter().chain(files).collect())
 }
 
 fn file_block(file: &Attachment) -> Block<'_> {

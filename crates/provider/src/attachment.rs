@@ -9,8 +9,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chat::prompt::{Attachment, Content, Part, Prompt};
 
-use crate::Protocol;
-use crate::catalogue::Model;
+use crate::catalogue::{Model, ThinkingKind};
+use crate::{Parameters, Protocol};
 
 /// Image types that Anthropic and OpenAI accept, from their manuals.
 const IMAGES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
@@ -47,20 +47,61 @@ fn is_seen(file: &Attachment, model: &Model) -> bool {
     ability != Some(false)
 }
 
+/// Returns true if this file can be part of the result of a call.
+fn is_taken_in_result(file: &Attachment, protocol: Protocol, model: &Model) -> bool {
+    let has_files = match protocol {
+        // `content` of a `tool_result` may be a list of `text`, `image`, and `document` blocks
+        // (platform.claude.com, "Handle tool calls", as of May 2026).
+        Protocol::AnthropicMessages => true,
+        // `output` of a `function_call_output` may be a list of `input_text`, `input_image`, and
+        // `input_file` (OpenAI's Python SDK 2.0 and its API reference, since October 2025).
+        Protocol::Responses => true,
+        // A `functionResponse` may have `parts`, since Gemini 3. Models before it, which think
+        // within a budget or not at all, refuse the request: "Multimodal function responses are not
+        // supported for this model" (ai.google.dev, "Function calling", as of June 2026).
+        Protocol::Gemini => !matches!(
+            model.thinking,
+            Some(ThinkingKind::None | ThinkingKind::Budget)
+        ),
+        // A message of the role `tool` has only text (OpenAI's API reference, as of 2026).
+        Protocol::ChatCompletions => false,
+    };
+    has_files && is_taken(file, protocol) && is_seen(file, model)
+}
+
 /// Returns the prompt with names in place of files that this model does not accept, because
 /// it would reject the whole request.
-pub(crate) fn as_seen<'a>(prompt: &'a Prompt, model: &Model) -> Cow<'a, Prompt> {
-    let unseen = |part: &Part| matches!(part, Part::File(file) if !is_seen(file, model));
+pub(crate) fn as_seen<'a>(
+    prompt: &'a Prompt,
+    protocol: Protocol,
+    parameters: &Parameters,
+) -> Cow<'a, Prompt> {
+    let model = &parameters.about;
+    // Results that are told as text have no place for files.
+    let is_taken_in_result =
+        |file: &Attachment| !parameters.text_tools && is_taken_in_result(file, protocol, model);
+    let unseen = |part: &Part| match part {
+        Part::File(file) => !is_seen(file, model),
+        Part::ToolResult { files, .. } => !files.iter().all(is_taken_in_result),
+        _ => false,
+    };
     // Most prompts contain no such file and need not be copied.
     if !prompt.messages.iter().flat_map(|it| &it.parts).any(unseen) {
         return Cow::Borrowed(prompt);
     }
     let mut prompt = prompt.clone();
     for part in prompt.messages.iter_mut().flat_map(|it| &mut it.parts) {
-        if let Part::File(file) = part
-            && !is_seen(file, model)
-        {
-            *part = Part::Text(file.as_text());
+        match part {
+            Part::File(file) if !is_seen(file, model) => *part = Part::Text(file.as_text()),
+            Part::ToolResult { content, files, .. } => {
+                for file in files.extract_if(.., |it| !is_taken_in_result(it)) {
+                    content.push_str(&format!(
+                        "\n[{} is not shown, because this model sees no such files in results.]",
+                        file.name
+                    ));
+                }
+            }
+            _ => {}
         }
     }
     Cow::Owned(prompt)
@@ -70,12 +111,20 @@ pub(crate) fn as_seen<'a>(prompt: &'a Prompt, model: &Model) -> Cow<'a, Prompt> 
 /// so that the user can be notified.
 pub fn not_taken<'a>(prompt: &'a Prompt, protocol: Protocol, model: &Model) -> Vec<&'a str> {
     let parts = prompt.messages.iter().flat_map(|message| &message.parts);
+    let refused = parts.flat_map(|part| -> Vec<&Attachment> {
+        match part {
+            Part::File(file) if is_taken(file, protocol) && is_seen(file, model) => Vec::new(),
+            Part::File(file) => vec![file],
+            Part::ToolResult { files, .. } => {
+                let refused = |it: &&Attachment| !is_taken_in_result(it, protocol, model);
+                files.iter().filter(refused).collect()
+            }
+            _ => Vec::new(),
+        }
+    });
     let mut names = Vec::new();
-    for part in parts {
-        if let Part::File(file) = part
-            && !(is_taken(file, protocol) && is_seen(file, model))
-            && !names.contains(&file.name.as_str())
-        {
+    for file in refused {
+        if !names.contains(&file.name.as_str()) {
             names.push(file.name.as_str());
         }
     }

@@ -93,6 +93,9 @@ struct FunctionResponse<'a> {
     id: &'a str,
     name: &'a str,
     response: Response<'a>,
+    /// Files that the response names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Part<'a>>,
 }
 
 #[derive(Serialize)]
@@ -275,6 +278,7 @@ fn user_part(part: &PromptPart) -> Option<Part<'_>> {
             tool_use_id,
             name,
             content,
+            files,
             is_error,
         } => Some(Part {
             function_response: Some(FunctionResponse {
@@ -285,6 +289,7 @@ fn user_part(part: &PromptPart) -> Option<Part<'_>> {
                 } else {
                     Response::Output(content)
                 },
+                parts: files.iter().map(file_part).collect(),
             }),
             ..Part::default()
         }),

@@ -102,7 +102,7 @@ pub fn encode(
     endpoint: &Endpoint,
     parameters: &Parameters,
 ) -> Result<HttpRequest, Problem> {
-    let prompt = attachment::as_seen(prompt, &parameters.about);
+    let prompt = attachment::as_seen(prompt, endpoint.protocol, parameters);
     limits::check_files(&prompt, endpoint)?;
     let prompt = later::placed(prompt, endpoint, parameters);
     let mut request = if parameters.text_tools {

@@ -201,12 +201,13 @@ fn too_large(what: &str, accepted: &str, endpoint: &Endpoint) -> Problem {
 fn files<'p>(prompt: &'p Prompt, endpoint: &Endpoint) -> impl Iterator<Item = &'p Attachment> {
     let protocol = endpoint.protocol;
     let parts = prompt.messages.iter().flat_map(|message| &message.parts);
-    parts.filter_map(move |part| match part {
-        Part::File(file) if attachment::is_taken(file, protocol) => match file.content {
-            Content::Image { .. } | Content::Pdf { .. } => Some(file),
-            Content::Text(_) => None,
-        },
-        _ => None,
+    let files = parts.flat_map(|part| match part {
+        Part::File(file) => std::slice::from_ref(file),
+        Part::ToolResult { files, .. } => files,
+        _ => &[],
+    });
+    files.filter(move |file| {
+        !matches!(file.content, Content::Text(_)) && attachment::is_taken(file, protocol)
     })
 }
 

@@ -310,8 +310,17 @@ enum Call<'a> {
     },
     FunctionCallOutput {
         call_id: &'a str,
-        output: Cow<'a, str>,
+        output: Output<'a>,
     },
+}
+
+/// The output of a call.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(Cow<'a, str>),
+    /// The text, and the files that it names.
+    Pieces(Vec<Piece<'a>>),
 }
 
 #[derive(Serialize)]
@@ -366,19 +375,26 @@ fn output<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Option<Item<'a>> {
     let Part::ToolResult {
         tool_use_id,
         content,
+        files,
         is_error,
         ..
     } = part
     else {
         return None;
     };
+    // The protocol has no field for a failed call.
+    let text = if *is_error {
+        Cow::Owned(format!("Error: {content}"))
+    } else {
+        Cow::Borrowed(content.as_str())
+    };
     Some(Item::Call(Call::FunctionCallOutput {
         call_id: ids.get(tool_use_id),
-        // The protocol has no field for a failed call.
-        output: if *is_error {
-            Cow::Owned(format!("Error: {content}"))
+        output: if files.is_empty() {
+            Output::Text(text)
         } else {
-            Cow::Borrowed(content)
+            let files = files.iter().map(file_piece);
+            Output::Pieces([Piece::Text { text }].into_iter().chain(files).collect())
         },
     }))
 }

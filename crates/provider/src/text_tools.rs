@@ -91,6 +91,7 @@ fn part(part: &Part) -> Part {
             name,
             content,
             is_error,
+            ..
         } => {
             let key = if *is_error { "error" } else { "output" };
             let result = json!({"name": name, "id": tool_use_id.as_str(), key: content});

@@ -2,7 +2,7 @@
 //! have. Later requests repeat them, so that they begin as the earlier ones did: models that
 //! sign their thinking reject it after any change before it, and caches begin anew.
 //!
-//! It keeps the value of each reference and the lists of tools, in a folder of the state
+//! It keeps the value of each reference, the files of results, and the lists of tools, in a folder of the state
 //! folder that only the user can read. The folder belongs to one chat file on one machine.
 //! Values are stored by their digest, and found by the hash of everything before them in the
 //! chat, so an earlier edit makes them unfindable.
@@ -18,9 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::document::{Document, Role};
+use chat::prompt::Attachment;
+use chat::result_files::{self, ResultFile, Unattached};
 use chat::text::Lines;
 use chat::tool::{ToolDefinition, ToolUseId};
-use chat::{shorten, summary};
+use chat::{context, shorten, summary};
 use policy::references::{Found, Value};
 use tools::objects::{Hash, Hasher};
 
@@ -43,6 +45,8 @@ pub struct Ledger {
     added: HashMap<Hash, Hash>,
     /// Places above which the model's thinking was refused.
     refused: HashSet<Hash>,
+    /// Files that results show, by the hash of the call's id and the line about them.
+    result_files: HashMap<Hash, SentReference>,
     /// Results that are sent shortened, by the hash of their id and content.
     shortened: HashSet<Hash>,
     /// Summaries that count, by the hash of their comment, with the place above which thinking is not
@@ -114,6 +118,7 @@ impl Ledger {
         self.refused.clear();
         self.shortened.clear();
         self.summaries.clear();
+        self.result_files.clear();
         (self.tools, self.answered) = (None, None);
         for record in records {
             self.apply(record);
@@ -125,6 +130,7 @@ impl Ledger {
             Record::Reference(reference) => {
                 drop(self.references.insert(reference.place, reference))
             }
+            Record::ResultFile(file) => drop(self.result_files.insert(file.place, file)),
             Record::Tools(content) => self.tools = Some(content),
             Record::Added { place, content } => drop(self.added.insert(place, content)),
             Record::Answered(answered) => self.answered = Some(answered),
@@ -164,6 +170,7 @@ impl Ledger {
             && self.tools.is_none()
             && self.shortened.is_empty()
             && self.summaries.is_empty()
+            && self.result_files.is_empty()
     }
 
     fn records(&self) -> Vec<Record> {
@@ -174,16 +181,19 @@ impl Ledger {
         let refused = self.refused.iter().copied().map(Record::ThinkingRefused);
         let answered = self.answered.map(Record::Answered);
         let shortened = self.shortened.iter().copied().map(Record::Shortened);
+        let files = self.result_files.values().cloned().map(Record::ResultFile);
         let summaries = self.summaries.iter();
         let summaries =
             summaries.map(|(&comment, &thinking)| Record::Summary { comment, thinking });
         // The answer last, because a summary ends what an earlier one says.
-        let others = refused.chain(shortened).chain(summaries).chain(answered);
+        let others = refused.chain(shortened).chain(files).chain(summaries);
+        let others = others.chain(answered);
         references.chain(tools).chain(added).chain(others).collect()
     }
 
     fn contents_in_use(&self) -> HashSet<Hash> {
-        let references = self.references.values().map(|it| it.content);
+        let references = self.references.values().chain(self.result_files.values());
+        let references = references.map(|it| it.content);
         let tools = self.tools.iter().chain(self.added.values()).copied();
         references.chain(tools).collect()
     }
@@ -315,6 +325,49 @@ impl Ledger {
         self.write();
     }
 
+    /// Keeps the files that the result of a call shows. Blocking.
+    pub fn keep_files(&mut self, id: &ToolUseId, files: Vec<ResultFile>) {
+        let (mut records, mut contents) = (Vec::new(), Vec::new());
+        for ResultFile { line, file } in files {
+            let found = Found {
+                value: Value::File(file),
+                file: None,
+                is_secret: false,
+            };
+            let (file, content) = SentReference::of(result_hash(id, &line), found);
+            contents.push((file.content, content));
+            records.push(Record::ResultFile(file));
+        }
+        self.record(records, contents);
+        self.write();
+    }
+
+    /// Returns the file about which the result of a call has a line.
+    ///
+    /// # Errors
+    ///
+    /// There was none, or its content is gone or damaged.
+    pub fn result_file(&self, id: &ToolUseId, line: &str) -> Result<Attachment, Unattached> {
+        let place = result_hash(id, line);
+        let file = self.result_files.get(&place).ok_or(Unattached::Unknown)?;
+        let content = self.content(file.content).ok();
+        match content.and_then(|it| file.value(it)) {
+            Some(Value::File(file)) => Ok(file),
+            Some(Value::Text(_)) | None => Err(Unattached::Lost),
+        }
+    }
+
+    /// Returns about how many tokens the result of a call has as it is sent.
+    pub fn result_tokens(&self, id: &ToolUseId, content: &str) -> f64 {
+        let short = self.shortened(id, content);
+        let text = short.as_deref().unwrap_or(content);
+        let files = result_files::found(id, text, |id, line| {
+            let file = self.result_files.get(&result_hash(id, line));
+            file.map_or(0.0, SentReference::tokens)
+        });
+        context::tokens(text.len()) + files.iter().sum::<f64>()
+    }
+
     /// Returns the lines of the latest request.
     pub fn text(&self) -> Option<&SentText> {
         self.text.as_ref()
@@ -429,7 +482,8 @@ impl Ledger {
     /// longer refers to.
     fn compact(&mut self) {
         let places = self.references.len() + self.added.len() + self.refused.len();
-        let count = places + self.shortened.len() + self.summaries.len() + 2;
+        let count = places + self.shortened.len() + self.summaries.len();
+        let count = count + self.result_files.len() + 2;
         if self.store.as_ref().is_none_or(|it| !it.is_long(count)) {
             return;
         }
@@ -461,8 +515,8 @@ impl Ledger {
     }
 }
 
-/// Returns the hash of a result. With the id of its call, because the model may call the tool again to
-/// see the same result whole.
+/// Returns the hash of a result, or of a line in it. With the id of its call: the model may call the tool
+/// again to see the same result whole, and what another call prints shows no file.
 fn result_hash(id: &ToolUseId, content: &str) -> Hash {
     let mut hasher = Hasher::default();
     hasher.update(&(id.as_str().len() as u64).to_le_bytes());

@@ -30,6 +30,8 @@ mod nested;
 pub mod objects;
 mod output;
 mod patch;
+mod pdf;
+mod pictures;
 mod planned;
 mod private;
 mod process;
@@ -74,6 +76,7 @@ pub use models::{ModelMessage, ModelRequest, Models};
 pub use names::{fold, folded};
 pub use nested::Nested;
 pub use output::{Screen, TextEnd, within_limits};
+pub use pictures::{result_file, sniffed};
 pub use private::{TemporaryFile, TemporaryFolder, TemporaryPath, sweep as sweep_unfinished};
 pub use process::{
     CommandOutput, LEASH, Program, ProgramOutput, end_descendants, hold_leash, leash_beside,

@@ -1,4 +1,4 @@
-//! The `read` tool: returns lines of a text file.
+//! The `read` tool: returns lines of a text file, an image, or pages of a PDF.
 //!
 //! Unsaved text in the editor takes precedence over the file. `window` selects the lines; the others
 //! are described after them.
@@ -11,6 +11,7 @@ use std::io::{self, Cursor, Read as _, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use chat::result_files::ResultFile;
 use chat::tool::ToolUseId;
 use chat::truncate::{Limit, MAX_BYTES, format_size};
 use platform::paths;
@@ -26,13 +27,15 @@ use crate::context::Files;
 use crate::error::ToolError;
 use crate::file_access::FileAccess;
 use crate::files::{
-    Encoding, FileTarget, MAX_SIZE, RealPath, blocking, check_size, file_error, open_regular,
-    resolve,
+    Encoding, FileTarget, MAX_SIZE, Opened, RealPath, blocking, check_size, file_error,
+    open_regular, resolve,
 };
+use crate::pdf::{self, Pages};
+use crate::pictures::{MAX_FILE, result_file, sniffed};
 use crate::schema;
 use crate::tool::{CallResult, ToolResult};
 
-/// Reads a text file.
+/// Reads a text file, an image, or a PDF.
 pub(crate) struct Read;
 
 #[derive(Deserialize, JsonSchema)]
@@ -47,6 +50,8 @@ pub(crate) struct Arguments {
     offset: Option<f64>,
     /// How many lines to read. Null for as many as fit.
     limit: Option<f64>,
+    /// The pages of a PDF to look at, such as "3" or "1-5". Null for all, which must be at most 20.
+    pages: Option<String>,
 }
 
 /// The row of `read`.
@@ -63,7 +68,7 @@ impl TypedTool for Read {
 
     const NAME: &'static str = "read";
     const LABEL: &'static str = "Read";
-    const DESCRIPTION: &'static str = "Read a text file. At most 2000 lines or 50 KB are returned; when there is more, the text \
+    const DESCRIPTION: &'static str = "Read a text file, or look at an image (PNG, JPEG, GIF, WebP) or pages of a PDF. At most 2000 lines or 50 KB are returned; when there is more, the text \
         ends with the offset to go on from. Use offset and limit to read a part of a large file.";
     const ENABLED: bool = true;
 
@@ -81,8 +86,10 @@ impl TypedTool for Read {
             (offset, Some(limit)) => format!("  +{},{limit}", offset.unwrap_or(0.0)),
         };
         let path = crate::builtin::visible_ends(&asked.path);
+        let pages = asked.pages.as_deref().and_then(Pages::parse);
+        let pages = pages.map(|it| format!("  {it}")).unwrap_or_default();
         Some(format!(
-            "{path}{range}{}",
+            "{path}{range}{pages}{}",
             crate::builtin::label(&asked.label)
         ))
     }
@@ -95,21 +102,31 @@ impl TypedTool for Read {
         let (files, cancel) = needs;
         let path = files.real_path(&arguments.path).await?;
         let asked = LineRange::new(arguments.offset, arguments.limit);
+        let pages = arguments.pages.as_deref().map(pages).transpose()?;
         let unsaved = unsaved_text(&path, &files).await;
-        let (stop, real) = (cancel.clone(), path.clone());
-        let window = blocking(move || match unsaved {
+        let (stop, real, name) = (cancel.clone(), path.clone(), arguments.path.clone());
+        let found = blocking(move || match unsaved {
             Some(text) => window::read(Cursor::new(text), asked, &stop)
+                .map(Found::Lines)
                 .map_err(|error| file_error("read", path.as_path(), &error)),
-            None => from_disk(&path, asked, &stop),
+            None => from_disk(&path, &name, asked, pages, &stop),
         })
         .await?;
         // A cancelled read returns early with what it has, which must not look like the file.
         if cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
+        let window = match found {
+            Found::Lines(window) => window,
+            Found::File(file) => return Ok(ToolResult::file(file)),
+        };
         // A later `write` merges its text with what changed since.
         remember(real, &files).await;
-        with_footer(&window, asked, &arguments.path).map(ToolResult::text)
+        let mut text = with_footer(&window, asked, &arguments.path)?;
+        if is_named_as_image(Path::new(&arguments.path)) {
+            text.push_str("\n\n[In spite of its name, the file is not an image but text.]");
+        }
+        Ok(ToolResult::text(text))
     }
 }
 
@@ -136,7 +153,7 @@ fn read_file() -> Alias {
         tool: |_| Arc::new(Read),
         translate: |input, _| {
             let (path, limit) = (text("path", input)?, &input["max_lines"]);
-            Ok(json!({"label": "", "path": path, "offset": null, "limit": limit}))
+            Ok(json!({"label": "", "path": path, "offset": null, "limit": limit, "pages": null}))
         },
     }
 }
@@ -148,16 +165,48 @@ async fn unsaved_text(path: &RealPath, files: &FileAccess) -> Option<String> {
     open.modified.then_some(open.text)
 }
 
-/// Reads the requested lines from disk.
+/// Reads the pages that the model asks for.
+fn pages(text: &str) -> Result<Pages, ToolError> {
+    Pages::parse(text).ok_or_else(|| {
+        ToolError::InvalidInput(format!(
+            "The pages {text:?} are not a number, such as \"3\", or two, such as \"1-5\"."
+        ))
+    })
+}
+
+/// What a file has for the model.
+enum Found {
+    Lines(Window),
+    File(ResultFile),
+}
+
+/// Reads the requested lines from disk, or the image or the pages that the file has. `name` is its
+/// path as the model wrote it.
 fn from_disk(
     path: &RealPath,
+    name: &str,
     asked: LineRange,
+    pages: Option<Pages>,
     cancel: &CancellationToken,
-) -> Result<Window, ToolError> {
+) -> Result<Found, ToolError> {
     let mut opened = open_regular(path)?;
     let path = path.as_path();
-    check_size(path, opened.status.size)?;
     let error = |error| file_error("read", path, &error);
+    let head = head(&mut opened.file).map_err(error)?;
+    match sniffed(&head) {
+        Some("application/pdf") => {
+            let most = (pdf::MAX_FILE, "Read a smaller copy of it, made with bash.");
+            let bytes = whole(opened, path, "a PDF", most)?;
+            return shown(path, name, |name| pdf::result_file(name, bytes, pages));
+        }
+        Some(_) => {
+            let most = (MAX_FILE, "Read a copy of it, scaled down with bash.");
+            let bytes = whole(opened, path, "an image", most)?;
+            return shown(path, name, |name| result_file(name, bytes));
+        }
+        None => {}
+    }
+    check_size(path, opened.status.size)?;
     let wide = wide_text(&mut opened.file).map_err(error)?;
     let window = match wide {
         Some(text) => window::read(Cursor::new(text), asked, cancel),
@@ -167,13 +216,71 @@ fn from_disk(
     let window = window.map_err(error)?;
     if window.is_binary {
         let size = format_size(opened.status.size);
+        let claim = if is_named_as_image(path) {
+            " and, in spite of its name, not an image"
+        } else {
+            ""
+        };
         return Err(ToolError::Failed(format!(
-            "{} is a binary file of {size}, so there is no text to read. Use bash, for example \
-             with file or xxd.",
+            "{} is a binary file of {size}{claim}, so there is no text to read. Use bash, for \
+             example with file or xxd.",
             paths::visible(path)
         )));
     }
-    Ok(window)
+    Ok(Found::Lines(window))
+}
+
+/// Bytes by which the type of a file is recognized.
+const HEAD: u64 = 16;
+
+/// Reads the first bytes of a file, and leaves it at its start.
+fn head(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    file.take(HEAD).read_to_end(&mut head)?;
+    file.rewind()?;
+    Ok(head)
+}
+
+/// Reads a file of this kind that has at most so many bytes; otherwise, the error ends with advice.
+fn whole(
+    opened: Opened,
+    path: &Path,
+    kind: &str,
+    (most, advice): (u64, &str),
+) -> Result<Vec<u8>, ToolError> {
+    if opened.status.size > most {
+        return Err(ToolError::Failed(format!(
+            "{} is {kind} of {}, over the limit of {}. {advice}",
+            paths::visible(path),
+            format_size(opened.status.size),
+            format_size(most)
+        )));
+    }
+    let mut bytes = Vec::new();
+    // The file may grow after its size was checked.
+    let read = opened.file.take(most).read_to_end(&mut bytes);
+    read.map_err(|error| file_error("read", path, &error))?;
+    Ok(bytes)
+}
+
+fn shown(
+    path: &Path,
+    name: &str,
+    show: impl FnOnce(&str) -> Result<ResultFile, String>,
+) -> Result<Found, ToolError> {
+    let name = paths::visible(Path::new(name)).to_string();
+    show(&name)
+        .map(Found::File)
+        .map_err(|why| ToolError::Failed(format!("{} {why}", paths::visible(path))))
+}
+
+/// Returns true if a file has the name of an image that can be read.
+fn is_named_as_image(path: &Path) -> bool {
+    let extension = path.extension().and_then(|it| it.to_str());
+    extension.is_some_and(|it| {
+        let names = ["png", "jpg", "jpeg", "gif", "webp"];
+        names.contains(&it.to_ascii_lowercase().as_str())
+    })
 }
 
 /// The text of a UTF-16 file, recognized by its byte order mark. Leaves other files at their

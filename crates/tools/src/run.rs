@@ -7,6 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chat::result_files::ResultFile;
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::Value;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
@@ -28,6 +29,8 @@ const GRACE: Duration = Duration::from_secs(3);
 pub struct Ran {
     /// The outcome for the model.
     pub outcome: ToolOutcome,
+    /// See [`ToolResult::files`].
+    pub files: Vec<ResultFile>,
     /// The details of a successful result.
     pub details: Option<Value>,
     /// See [`ToolResult::hindered`].
@@ -38,6 +41,7 @@ impl From<ToolOutcome> for Ran {
     fn from(outcome: ToolOutcome) -> Self {
         Self {
             outcome,
+            files: Vec::new(),
             details: None,
             hindered: None,
         }
@@ -158,6 +162,9 @@ impl After {
         | ToolOutcome::Failed(text)
         | ToolOutcome::Cancelled(text)) = &mut ran.outcome;
         *text = self.sandbox.named_inside(std::mem::take(text));
+        for file in &mut ran.files {
+            file.line = self.sandbox.named_inside(std::mem::take(&mut file.line));
+        }
         let mut notes = self.needs(text, failed);
         notes.extend(self.sandbox_notes(text).await);
         for note in notes {
@@ -246,6 +253,7 @@ fn ran(name: &str, ended: Ended, stop: &Stop) -> Ran {
                 content: result.content,
                 marked_failed: result.marked_failed,
             },
+            files: result.files,
             details: result.details,
             hindered: result.hindered,
         },

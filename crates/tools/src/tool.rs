@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::diff::StatedChange;
+use chat::result_files::ResultFile;
 use chat::tool::{ToolDefinition, ToolUseId};
 use serde_json::Value;
 
@@ -191,6 +192,8 @@ pub(crate) type ProposalResult = Result<Option<Proposal>, ToolError>;
 pub struct ToolResult {
     /// The text for the model.
     pub content: String,
+    /// Files that the model sees with the text, which has a line about each.
+    pub files: Vec<ResultFile>,
     /// Further data for the user only: events, virtual text, the log.
     pub details: Option<Value>,
     /// True if the user sees this result as failed, as for a command that exits with a non-zero
@@ -202,6 +205,15 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
+    /// A successful result that consists of a file, with the line about it.
+    pub(crate) fn file(file: ResultFile) -> Self {
+        Self {
+            content: file.line.clone(),
+            files: vec![file],
+            ..Self::default()
+        }
+    }
+
     /// A successful result that consists of text.
     pub fn text(content: impl Into<String>) -> Self {
         Self {

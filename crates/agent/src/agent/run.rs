@@ -416,6 +416,7 @@ impl Run<'_> {
             is_error,
             details: ran.details,
         });
+        self.agent.conversation.keep_files(&call.id, ran.files);
         // `ToolFinished` has reported the end already.
         self.refused.retain(|refused| *refused != call);
         let ended = vec![(call, ran.outcome)];

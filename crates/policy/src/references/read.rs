@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use chat::prompt::Content;
 use platform::paths::{self, canonicalize, of_reference};
 use serde::{Deserialize, Serialize};
-use tools::{RealPath, SecretFile, Secrets};
+use tools::{RealPath, SecretFile, Secrets, sniffed};
 
 use super::{Agreed, ContextText, Objection};
 
@@ -287,30 +287,4 @@ fn content(bytes: Vec<u8>, mime: Option<&str>) -> Result<Content, Refusal> {
 
 fn is_binary(mime: &str) -> bool {
     mime.starts_with("audio/") || mime.starts_with("video/") || mime.starts_with("font/")
-}
-
-/// Returns the type that the first bytes show, among those that providers accept.
-fn sniffed(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
-        _ => None,
-    }
 }

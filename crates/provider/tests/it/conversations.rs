@@ -116,6 +116,7 @@ fn prompts(turns: Vec<(Vec<(Part, bool)>, String)>) -> Vec<Prompt> {
                     tool_use_id: id.clone(),
                     name: name.clone(),
                     content: words.clone(),
+                    files: Vec::new(),
                     is_error,
                 });
             }

@@ -677,3 +677,17 @@ fn without_the_instruction_no_thinking_is_sent_that_may_be_invalid() {
     });
     assert_eq!(body["messages"][1]["content"][0]["signature"], "s");
 }
+
+#[test]
+fn the_files_of_a_result_are_blocks_in_it() {
+    let body = body(ANTHROPIC, &shows_files(), &parameters());
+    let source = |mime: &str| json!({"type": "base64", "media_type": mime, "data": "aGk="});
+    assert_eq!(
+        body["messages"][2]["content"][0],
+        json!({"type": "tool_result", "tool_use_id": "a", "content": [
+            {"type": "text", "text": "[a.png]"},
+            {"type": "image", "source": source("image/png")},
+            {"type": "document", "source": source("application/pdf"), "title": "@./b.pdf"},
+        ]})
+    );
+}

@@ -607,3 +607,17 @@ fn openai_gets_the_newer_name_of_the_token_limit_at_once() {
     assert_eq!(body["max_completion_tokens"], 4000);
     assert_eq!(body.get("max_tokens"), None);
 }
+
+#[test]
+fn the_files_of_a_result_are_named_in_its_text() {
+    let said = shows_files();
+    let names = not_taken(&said, CHAT, &Model::default());
+    assert_eq!(names, ["@./a.png", "@./b.pdf"]);
+    let body = body(CHAT, &said, &parameters());
+    assert_eq!(
+        body["messages"].as_array().unwrap().last().unwrap()["content"],
+        "[a.png]\n\
+         [@./a.png is not shown, because this model sees no such files in results.]\n\
+         [@./b.pdf is not shown, because this model sees no such files in results.]"
+    );
+}

@@ -1,5 +1,6 @@
 //! Requests to Gemini, with a key and on Vertex AI.
 
+use provider::catalogue::ThinkingKind;
 use provider::{ThinkingLevel, catalogue};
 
 use super::*;
@@ -302,5 +303,35 @@ fn images_and_pdfs_are_parts_and_other_files_are_text() {
             {"text": "@./a.png"},
             {"text": "What?"},
         ])
+    );
+}
+
+#[test]
+fn the_files_of_a_result_are_parts_of_its_response_since_gemini_3() {
+    let response = |thinking| {
+        let about = Model {
+            thinking,
+            ..Model::default()
+        };
+        let parameters = Parameters {
+            about: Box::new(about),
+            ..parameters()
+        };
+        let mut body = body(GEMINI, &shows_files(), &parameters);
+        body["contents"][2]["parts"][0]["functionResponse"].take()
+    };
+    let data = |mime: &str| json!({"inlineData": {"mimeType": mime, "data": "aGk="}});
+    for thinking in [None, Some(ThinkingKind::Levels)] {
+        let response = response(thinking);
+        assert_eq!(response["response"], json!({"output": "[a.png]"}));
+        let parts = json!([data("image/png"), data("application/pdf")]);
+        assert_eq!(response["parts"], parts);
+    }
+    let older = response(Some(ThinkingKind::Budget));
+    assert_eq!(older["parts"], Value::Null);
+    let content = older["response"]["output"].as_str().unwrap();
+    assert!(
+        content.starts_with("[a.png]\n[@./a.png is not shown, "),
+        "{content}"
     );
 }

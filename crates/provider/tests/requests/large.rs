@@ -151,3 +151,22 @@ fn an_error_about_the_size_names_the_size_and_the_files() {
         "It is too large. The request had 8 MB, with @./a.png (3 MB), @./b.png (3 MB)."
     );
 }
+
+#[test]
+fn an_image_in_a_result_counts_too() {
+    let said = prompt(vec![
+        user(vec![text("Look.")]),
+        assistant(vec![call("a", "bash", "{}")]),
+        user(vec![result_with(
+            "a",
+            "[shot.png]",
+            vec![image_of("shot.png", base64(6_000_000))],
+        )]),
+    ]);
+    let endpoint = elsewhere(Protocol::AnthropicMessages);
+    let problem = encode(&said, &endpoint, &parameters()).unwrap_err();
+    assert!(
+        problem.what.starts_with("shot.png has 5.72 MB."),
+        "{problem}"
+    );
+}

@@ -72,8 +72,34 @@ fn result(id: &str, content: &str, is_error: bool) -> Part {
         tool_use_id: ToolUseId::new(id),
         name,
         content,
+        files: Vec::new(),
         is_error,
     }
+}
+
+/// A result with these files.
+fn result_with(id: &str, content: &str, shown: Vec<Part>) -> Part {
+    let mut result = result(id, content, false);
+    if let Part::ToolResult { files, .. } = &mut result {
+        files.extend(shown.into_iter().filter_map(|part| match part {
+            Part::File(file) => Some(file),
+            _ => None,
+        }));
+    }
+    result
+}
+
+/// A conversation whose only call has a result with an image and a PDF.
+fn shows_files() -> Prompt {
+    prompt(vec![
+        user(vec![text("Look.")]),
+        assistant(vec![call("a", "bash", "{}")]),
+        user(vec![result_with(
+            "a",
+            "[a.png]",
+            vec![image("image/png"), pdf()],
+        )]),
+    ])
 }
 
 fn file(name: &str, content: Content) -> Part {

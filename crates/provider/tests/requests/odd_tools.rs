@@ -477,6 +477,7 @@ fn calls_and_results_have_the_names_of_the_tools_that_are_offered() {
                     tool_use_id: ToolUseId::new("toolu_1"),
                     name: "7 zip".to_owned(),
                     content: "a".to_owned(),
+                    files: Vec::new(),
                     is_error: false,
                 },
                 result("toolu_2", "no", true),

@@ -305,3 +305,17 @@ fn ids_have_the_maximum_length_of_the_api() {
     let cut = format!("{}_zsFO4H9j4", "x".repeat(54));
     assert_eq!(ids, [cut.as_str(), "a_b", cut.as_str(), "a_b"]);
 }
+
+#[test]
+fn the_files_of_a_result_are_pieces_of_its_output() {
+    let body = body(RESPONSES, &shows_files(), &parameters());
+    let output = body["input"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        *output,
+        json!({"type": "function_call_output", "call_id": "a", "output": [
+            {"type": "input_text", "text": "[a.png]"},
+            {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "auto"},
+            {"type": "input_file", "filename": "b.pdf", "file_data": "data:application/pdf;base64,aGk="},
+        ]})
+    );
+}

@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use chat::context;
 use chat::prompt::{Attachment, Content};
 use chat::tool::ToolDefinition;
 use policy::references::{Found, SourceFile, Value};
@@ -14,6 +15,9 @@ use tools::objects::Hash;
 pub(super) enum Record {
     /// A reference was sent; the latest record of a place counts.
     Reference(SentReference),
+    /// The result of a call showed a file; its place is the hash of the call's id and the line about
+    /// the file.
+    ResultFile(SentReference),
     /// The tools of the first request.
     Tools(Hash),
     /// Tools that were added below a place.
@@ -132,6 +136,20 @@ impl SentReference {
     /// Returns true if both have the same value at the same place.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.place, self.content, &self.kind) == (other.place, other.content, &other.kind)
+    }
+
+    /// Returns about how many tokens it has.
+    pub(super) fn tokens(&self) -> f64 {
+        match &self.kind {
+            Kind::Attached {
+                form: Form::Image { .. },
+                ..
+            } => context::IMAGE_TOKENS,
+            Kind::Attached {
+                form: Form::Pdf, ..
+            } => context::pdf_tokens(self.bytes),
+            Kind::Inline | Kind::Attached { .. } => context::tokens(self.bytes as usize),
+        }
     }
 
     /// Returns the value with this content; `None` if the content is not text, as it was.

@@ -189,6 +189,46 @@ fn results_stay_shortened_also_under_another_name_until_they_are_sent_whole() {
 }
 
 #[test]
+fn a_file_of_a_result_belongs_to_one_line_of_one_call() {
+    let world = World::new();
+    let picture = Attachment {
+        name: "a.png".to_owned(),
+        language: String::new(),
+        content: Content::Image {
+            mime: "image/png".to_owned(),
+            base64: "aGk=".to_owned(),
+        },
+    };
+    let (call, line) = (ToolUseId::new("t_1"), "[image a.png, 2 B, blake3 00]");
+    let mut ledger = world.ledger("a.chat");
+    let file = ResultFile {
+        line: line.to_owned(),
+        file: picture.clone(),
+    };
+    ledger.keep_files(&call, vec![file]);
+    ledger.copy_to(&world.state(), &world.chat("b.chat"));
+    // What is read anew are references.
+    ledger.forget();
+    for chat in ["a.chat", "b.chat"] {
+        let ledger = world.ledger(chat);
+        let found = |id: &str, line: &str| ledger.result_file(&ToolUseId::new(id), line);
+        assert_eq!(found("t_1", line), Ok(picture.clone()), "{chat}");
+        assert_eq!(found("t_2", line), Err(Unattached::Unknown), "{chat}");
+        assert_eq!(found("t_1", "[image]"), Err(Unattached::Unknown), "{chat}");
+        let tokens = ledger.result_tokens(&call, line);
+        assert_eq!(tokens, context::IMAGE_TOKENS + context::tokens(line.len()));
+    }
+    let is_content = |it: &&PathBuf| fs::read(it).is_ok_and(|it| it == b"aGk=");
+    for content in world.files().iter().filter(is_content) {
+        fs::remove_file(content).unwrap();
+    }
+    let ledger = world.ledger("a.chat");
+    assert_eq!(ledger.result_file(&call, line), Err(Unattached::Lost));
+    let other = world.ledger("c.chat");
+    assert_eq!(other.result_file(&call, line), Err(Unattached::Unknown));
+}
+
+#[test]
 fn what_another_program_sent_is_found() {
     let world = World::new();
     let mut here = world.sends("a.chat", vec![(place("a"), file("one"))]);

@@ -145,7 +145,10 @@ impl Session {
             // Without this record, a crash would leave no trace that the call may have changed
             // files.
             let started = match &recorded {
-                Ok(()) => self.calls.run(&self.ctx, run),
+                Ok(()) => {
+                    let files = self.request.result_files(&self.ctx);
+                    self.calls.run(&self.ctx, run, files)
+                }
                 Err(problem) => Err(problem.what.clone()),
             };
             if let Err(why) = started {
@@ -171,6 +174,8 @@ impl Session {
             outcome,
             details,
             hindered,
+            // They are kept already.
+            files: _,
         } = ran;
         self.decisions.end(&call, &outcome);
         if let Some(why) = hindered {

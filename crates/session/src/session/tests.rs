@@ -24,6 +24,7 @@ mod references;
 mod remembering;
 mod reports;
 mod requests;
+mod result_files;
 mod reviewing;
 mod run_changes;
 mod running;

@@ -183,6 +183,7 @@ impl Report {
                     content.push_str(&format!("\n\n{}", sentence(status)));
                 }
                 Ok(ToolResult {
+                    files: Vec::new(),
                     content,
                     details: Some(details(status, &self.captured)),
                     marked_failed: !status.success(),

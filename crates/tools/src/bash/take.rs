@@ -68,6 +68,7 @@ fn result(trial: &Trial, notes: impl IntoIterator<Item = String>) -> ToolResult 
         content.push_str(&note);
     }
     ToolResult {
+        files: Vec::new(),
         content,
         details: trial.details.clone(),
         marked_failed: trial.is_marked_failed,

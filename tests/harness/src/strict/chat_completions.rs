@@ -77,6 +77,13 @@ fn pairs(messages: &[Json]) -> Checked {
                 ));
             };
             open.remove(found);
+            // Images are only in messages of the user.
+            let mut parts = list(&message["content"]).iter();
+            if parts.any(|it| it["type"] != "text") {
+                return refuse(format!(
+                    "Invalid 'messages[{at}].content': messages with role 'tool' have only text."
+                ));
+            }
             continue;
         }
         unanswered(&open)?;

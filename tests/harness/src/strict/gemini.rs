@@ -26,6 +26,11 @@ pub(super) fn check(strict: &Strict, recorded: &Recorded) -> Checked {
     thinking(&model(recorded), body)?;
     let contents = list(&body["contents"]);
     turns(contents)?;
+    for content in contents {
+        for part in parts(content, "functionResponse") {
+            response_files(&model(recorded), &part["functionResponse"])?;
+        }
+    }
     if must_sign(&model(recorded)) {
         signatures(strict, contents)
     } else {
@@ -109,6 +114,34 @@ fn turns(contents: &[Json]) -> Checked {
             "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
         )
     }
+}
+
+/// Types of files in a response, by "Function calling" (ai.google.dev).
+const IN_RESPONSES: &[&str] = &[
+    "image/png",
+    "image/jpeg",
+    "image/webp",
+    "application/pdf",
+    "text/plain",
+];
+
+/// Checks the files of a response, which only have bytes and a type.
+fn response_files(model: &str, response: &Json) -> Checked {
+    let files = list(&response["parts"]);
+    // Models before Gemini 3 take none.
+    if !files.is_empty() && !must_sign(model) {
+        return refuse("Multimodal function responses are not supported for this model.");
+    }
+    for file in files {
+        let data = &file["inlineData"];
+        if !IN_RESPONSES.contains(&text(&data["mimeType"])) || text(&data["data"]).is_empty() {
+            return refuse(format!(
+                "Unsupported MIME type in a function response: {}",
+                data["mimeType"]
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn same_calls(calls: &[&Json], results: &[&Json]) -> Checked {

@@ -78,6 +78,7 @@ fn shape(at: usize, item: &Json) -> Checked {
         "function_call" if !item["arguments"].is_string() => refuse(format!(
             "Invalid type for 'input[{at}].arguments': expected a string."
         )),
+        "function_call_output" => output(at, &item["output"]),
         "message"
             if !["user", "assistant", "developer", "system"].contains(&text(&item["role"])) =>
         {
@@ -88,6 +89,39 @@ fn shape(at: usize, item: &Json) -> Checked {
         }
         _ => Ok(()),
     }
+}
+
+/// Checks the output of a call: a string, or a list of text, images, and files.
+fn output(at: usize, output: &Json) -> Checked {
+    if output.is_string() {
+        return Ok(());
+    }
+    let pieces = list(output);
+    if pieces.is_empty() {
+        return refuse(format!(
+            "Invalid type for 'input[{at}].output': expected one of an array of objects or string."
+        ));
+    }
+    for (index, piece) in pieces.iter().enumerate() {
+        let (kind, field) = match text(&piece["type"]) {
+            "input_text" => ("input_text", "text"),
+            "input_image" => ("input_image", "image_url"),
+            "input_file" => ("input_file", "file_data"),
+            other => {
+                return refuse(format!(
+                    "Invalid value: '{other}'. Supported values are: 'input_text', 'input_image', and 'input_file'. (input[{at}].output[{index}])"
+                ));
+            }
+        };
+        let value = text(&piece[field]);
+        let is_data = kind == "input_text" || value.starts_with("data:");
+        if value.is_empty() || !is_data {
+            return refuse(format!(
+                "Invalid 'input[{at}].output[{index}].{field}'. Expected a valid URL."
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn prefix_of_id(kind: &str, item: &Json) -> Option<&'static str> {

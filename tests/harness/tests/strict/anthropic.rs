@@ -431,6 +431,53 @@ fn messages_have_the_documented_order() {
 }
 
 #[test]
+fn a_result_has_text_images_and_documents_and_only_text_if_the_call_failed() {
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "aGk="});
+    let image = json!({"type": "image", "source": source});
+    let document = json!({"type": "document", "source": source});
+    let answer = |content: Json, failed: bool| {
+        let client = client(Strict::anthropic(), "claude-opus-5-5");
+        let block = json!({
+            "type": "tool_result", "tool_use_id": "a", "content": content, "is_error": failed,
+        });
+        let messages = [
+            said("user", &json!("One.")),
+            said("assistant", &json!([call("a")])),
+            said("user", &json!([block])),
+        ];
+        client.send_changed(|body| body["messages"] = json!(messages))
+    };
+    let text = json!({"type": "text", "text": "Look."});
+    let accepted = answer(json!([text, image, document]), false);
+    assert!(accepted.is_ok(), "{accepted:?}");
+    for (content, failed, why) in [
+        (
+            json!([text, image]),
+            true,
+            "all content must be type \"text\" if `is_error` is true",
+        ),
+        (json!([call("b")]), false, "Input tag 'tool_use'"),
+        (
+            json!([{"type": "text", "text": " "}]),
+            false,
+            "must contain non-whitespace text",
+        ),
+        (
+            json!([{"type": "image", "source": {"type": "base64"}}]),
+            false,
+            "Field required",
+        ),
+        (
+            json!({"type": "text"}),
+            false,
+            "Input should be a valid string or list",
+        ),
+    ] {
+        expect_refused(&answer(content, failed), why);
+    }
+}
+
+#[test]
 fn a_model_before_system_messages_refuses_them() {
     let mut client = client(Strict::anthropic(), "claude-sonnet-4-6");
     client.push("messages", said("system", &json!("Be long.")));

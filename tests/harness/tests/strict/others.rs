@@ -142,6 +142,31 @@ fn ids_of_openai_have_their_prefixes_and_lengths() {
     }
 }
 
+#[test]
+fn an_output_of_openai_is_a_string_or_a_list_of_text_images_and_files() {
+    let client = openai();
+    let data = "data:image/png;base64,aGk=";
+    let text = json!({"type": "input_text", "text": "Look."});
+    let image = json!({"type": "input_image", "image_url": data});
+    let file = json!({"type": "input_file", "filename": "a.pdf", "file_data": data});
+    let answer = |output: Json| client.send_changed(|body| body["input"][6]["output"] = output);
+    let accepted = answer(json!([text, image, file]));
+    assert!(accepted.is_ok(), "{accepted:?}");
+    for (output, why) in [
+        (json!([]), "expected one of an array of objects or string"),
+        (
+            json!([{"type": "image", "image_url": data}]),
+            "Invalid value: 'image'",
+        ),
+        (
+            json!([{"type": "input_image", "image_url": "aGk="}]),
+            "Expected a valid URL",
+        ),
+    ] {
+        expect_refused(&answer(output), why);
+    }
+}
+
 /// A conversation with Gemini after two calls.
 fn gemini(model: &'static str) -> Client {
     let answers = [two_calls(), Answer::says("Done.")];
@@ -242,6 +267,26 @@ fn turns_of_gemini_alternate_and_answer_every_call() {
         let answered = client.send_changed(|body| change(body["contents"].as_array_mut().unwrap()));
         expect_refused(&answered, why);
     }
+}
+
+#[test]
+fn a_response_for_gemini_may_have_files_since_gemini_3() {
+    let with = |mime: &str| {
+        let parts = json!([{"inlineData": {"mimeType": mime, "data": "aGk="}}]);
+        move |body: &mut Json| {
+            body["contents"][2]["parts"][0]["functionResponse"]["parts"] = parts.clone();
+        }
+    };
+    let accepted = gemini(THREE).send_changed(with("image/png"));
+    assert!(accepted.is_ok(), "{accepted:?}");
+    expect_refused(
+        &gemini(THREE).send_changed(with("image/gif")),
+        "Unsupported MIME type in a function response",
+    );
+    expect_refused(
+        &gemini(TWO).send_changed(with("image/png")),
+        "Multimodal function responses are not supported for this model.",
+    );
 }
 
 /// A conversation with a Chat Completions service after two calls with these ids.

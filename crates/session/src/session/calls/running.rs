@@ -24,6 +24,7 @@ use crate::call_environment::CallEnvironment;
 use crate::frontend::SessionEvent;
 use crate::session::checkpoints::{recorder, report_checkpoint};
 use crate::session::ctx::Ctx;
+use crate::session::request::ResultFiles;
 use crate::session::{Input, WorkInput};
 
 /// Maximum lines of live output that are shown.
@@ -111,7 +112,7 @@ impl RunningCall {
 }
 
 impl Calls {
-    /// Starts a call.
+    /// Starts a call, whose result may show `files`.
     ///
     /// # Errors
     ///
@@ -120,6 +121,7 @@ impl Calls {
         &mut self,
         ctx: &Ctx,
         ApprovedCall { call, input, by }: ApprovedCall,
+        files: ResultFiles,
     ) -> Result<(), String> {
         let context = self.call_context(ctx, &call, &input, &by);
         // A call of `execute_tool` runs the tool that the decision was about.
@@ -137,7 +139,7 @@ impl Calls {
             call: call.clone(),
             label: tool.label().to_owned(),
         });
-        spawn(ctx, tool, call, input, context, by);
+        spawn(ctx, tool, call, input, context, by, files);
         Ok(())
     }
 
@@ -254,6 +256,7 @@ fn spawn(
     input: Value,
     context: ToolContext,
     by: String,
+    result_files: ResultFiles,
 ) {
     // The chat is closed.
     let Some(inbox) = ctx.inbox.upgrade() else {
@@ -269,7 +272,8 @@ fn spawn(
     tokio::spawn(async move {
         let id = ToolUseId::new(call.id.as_str());
         let (applied, secrets) = (context.files.applied.clone(), context.files.secrets.clone());
-        let mut ran = tools::run_in_full(tool, id, input, context).await;
+        let mut ran = tools::run_in_full(tool, id.clone(), input, context).await;
+        result_files.keep(id, std::mem::take(&mut ran.files)).await;
         ran.hindered = ran.hindered.filter(|_| may_wait);
         // After the call has ended, because it adds files as it changes them.
         let files = applied.take();

@@ -13,6 +13,7 @@ use chat::context;
 use chat::document::{Document, Parsed, Role};
 use chat::prompt::{Own, Prompt, build_with};
 use chat::references::Piece;
+use chat::result_files;
 use chat::text::Text;
 use policy::frontmatter::{self, Evaluated, Expansion, Known, Source};
 use policy::references::{Agreed, Contexts, Folders, Sources, Trouble, resolve};
@@ -251,7 +252,7 @@ impl RequestSource {
         let sent = ledger.text().filter(|_| has_answer);
         let facts = ContextFacts {
             parts: context::parts(&document, &tools.first, &own, first, |id, it| {
-                ledger.shortened(id, it)
+                ledger.result_tokens(id, it)
             }),
             shortenable: Shortening::find(&document, first, &ledger).savings(),
             answered: ledger.answered().filter(|_| has_answer).map(|it| it.tokens),
@@ -282,6 +283,7 @@ impl RequestSource {
         let ledger = self.ledger.lock();
         remove_refused(document, first, &ledger, &mut prompt);
         shorten_results(&ledger, &mut prompt);
+        result_files::attach(&mut prompt, |id, line| ledger.result_file(id, line));
         prompt
     }
 

@@ -22,7 +22,7 @@ impl Stage {
     }
 
     /// Types into the prompt at the end.
-    fn types_below(&self, text: &str) -> &Self {
+    pub(super) fn types_below(&self, text: &str) -> &Self {
         let last = self.text().lines().count() - 1;
         self.replaces(last..last + 1, &[text.to_owned()], Some(usize::MAX))
     }

@@ -114,8 +114,43 @@ fn block_fits(request: &Request<'_>, place: &str, role: &str, block: &Json) -> C
         "thinking" | "redacted_thinking" if block.get("cache_control").is_some() => refuse(
             format!("{place}.{kind}.cache_control: Extra inputs are not permitted"),
         ),
+        "tool_result" => result_content(place, block),
         "tool_addition" | "tool_removal" => tool_change(request, place, kind, &block["tool"]),
         _ => Ok(()),
+    }
+}
+
+/// Checks the content of a result: a string, or a list of text, images, and documents. That of a
+/// failed call has only text.
+fn result_content(place: &str, result: &Json) -> Checked {
+    for (at, block) in list(&result["content"]).iter().enumerate() {
+        let place = format!("{place}.tool_result.content.{at}");
+        let kind = text(&block["type"]);
+        if !["text", "image", "document"].contains(&kind) {
+            return refuse(format!(
+                "{place}: Input tag '{kind}' found using 'type' does not match any of the expected tags"
+            ));
+        }
+        if kind != "text" && result["is_error"] == true {
+            return refuse(format!(
+                "{place}: all content must be type \"text\" if `is_error` is true"
+            ));
+        }
+        if kind == "text" && text(&block["text"]).trim().is_empty() {
+            return refuse("messages: text content blocks must contain non-whitespace text");
+        }
+        if kind != "text" && block["source"]["type"] == "base64" {
+            let data = text(&block["source"]["data"]);
+            if data.is_empty() || !text(&block["source"]["media_type"]).contains('/') {
+                return refuse(format!("{place}.{kind}.source: Field required"));
+            }
+        }
+    }
+    match &result["content"] {
+        Json::String(_) | Json::Array(_) | Json::Null => Ok(()),
+        _ => refuse(format!(
+            "{place}.tool_result.content: Input should be a valid string or list"
+        )),
     }
 }
 
