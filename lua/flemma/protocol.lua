@@ -54,8 +54,10 @@ M.RECEIVERS = {
 
 --- Messages that change a chat or refer to its lines. They keep their order in each
 --- buffer, also while one of them has to wait.
-M.IN_ORDER =
-  vim.split("apply append release_anchor lock cursor marks request queued sent spans folds unfold fold_above diagnostics", " ")
+M.IN_ORDER = vim.split(
+  "apply append release_anchor lock cursor marks request queued sent spans folds unfold fold_above diagnostics",
+  " "
+)
 
 --- Messages that replace what is shown, so that handling one twice does no harm.
 M.SHOWN = {

@@ -76,9 +76,9 @@ fn a_long_chat(bench: &mut Criterion) {
     let turn = "@You:\nSee @./f.txt now.\n\n@Assistant:\nThe quick brown fox jumps over it.\n\n";
     let text = Text::from(turn.repeat(50_000 / 6).as_str());
     let document = Document::parse(&text);
-    let sent = SentText::of(&document);
+    let sent = SentText::of(&document, 0);
     bench.bench_function("compare 50,000 lines", |it| {
-        it.iter(|| sent.edited(&document))
+        it.iter(|| sent.edited(&document, 0))
     });
     bench.bench_function("places in 50,000 lines", |it| {
         it.iter(|| {
