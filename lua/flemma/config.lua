@@ -44,7 +44,7 @@ local DEFAULTS = {
     },
   },
   tools = {
-    default_timeout = 30,
+    default_timeout = 120,
   },
 }
 -- End.

@@ -97,8 +97,8 @@ function M.watch()
   })
 end
 
---- Longest time that a call waits for Neovim. The host gives it up after 30 s, and then it
---- must not do its work any more.
+--- Longest time that a call waits for Neovim. The host gives it up at its time limit, and then
+--- it must not do its work any more.
 local LONGEST_MS = 20000
 
 --- Returns a function that answers a question, if the host that asked still runs.

@@ -181,7 +181,7 @@ test("the plugin uses the default of an invalid option", function()
     winbar = true,
     chats = { autosave = "new" },
     host = { log = "/tmp/x.log" },
-    default_timeout = 30,
+    default_timeout = 120,
   })
   config.load({})
 end)

@@ -182,7 +182,7 @@ impl Agent {
     }
 
     /// Sets the context of calls: folder, time limit, sandbox, nested tools, and where long
-    /// output is stored. Default: the current folder, 30 seconds, no sandbox, and
+    /// output is stored. Default: the current folder, 120 seconds, no sandbox, and
     /// `flemma/outputs` in the user's state folder.
     #[must_use]
     pub fn with_context(mut self, context: ToolContext) -> Self {

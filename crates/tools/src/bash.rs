@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     label: String,
     /// The command, passed to `bash -c`. It may have several lines.
     command: String,
-    /// Seconds after which the command is stopped, 1 to 3600. Null for the default of 30.
+    /// Seconds after which the command is stopped, 1 to 3600. Null for the default of 120.
     timeout: Option<f64>,
 }
 

@@ -35,12 +35,12 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    /// A context with default values: 30 s, no editor, no live output, no sandbox, and access
+    /// A context with default values: 120 s, no editor, no live output, no sandbox, and access
     /// to secret files.
     pub fn new(cwd: impl Into<PathBuf>, output_dir: impl Into<PathBuf>) -> Self {
         Self {
             cancel: CancellationToken::new(),
-            timeout: Duration::from_secs(30),
+            timeout: Duration::from_secs(120),
             output_dir: output_dir.into(),
             progress: Progress::default(),
             files: FileAccess::new(cwd.into()),

@@ -139,7 +139,7 @@ fn other_options_keep_their_default_when_they_are_wrong() {
 fn the_defaults_have_the_form_that_the_settings_expect() {
     let values: Values = serde_json::from_value(options::defaults()).unwrap();
     assert!(values.tools.require_approval);
-    assert_eq!(values.tools.default_timeout, 30.0);
+    assert_eq!(values.tools.default_timeout, 120.0);
 }
 
 #[test]

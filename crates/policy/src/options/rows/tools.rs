@@ -69,7 +69,7 @@ options! {
         offer: Vec<String> = [] { scopes: PROJECT },
         autopilot: AutopilotSettings,
         /// Maximum number of seconds that a tool runs.
-        default_timeout: f64 as Number(0.1, DAY) = 30.0,
+        default_timeout: f64 as Number(0.1, DAY) = 120.0,
         /// When you see changes of files that a rule approves.
         /// "after": when the run is over, one line says how many files and lines changed,
         /// with the diffs of at most three files and 60 lines; <CR> opens them all.

@@ -31,7 +31,7 @@ fn each_value_names_the_last_layer_that_set_it() {
         ("model", r#""m""#, Some(Scope::Setup)),
         ("tools.autopilot.enabled", "false", Some(Scope::Runtime)),
         ("parameters.temperature", "0.5", Some(Scope::Frontmatter)),
-        ("tools.default_timeout", "30", None),
+        ("tools.default_timeout", "120", None),
         ("keymaps.normal.send", r#""<C-]>""#, None),
     ] {
         assert_eq!(
