@@ -137,7 +137,7 @@ M.SHOWN = {
 ---@alias flemma.protocol.Event { name: string, data: table } A `User` autocommand.
 ---@alias flemma.protocol.FoldAbove { buffer: integer, line: integer }
 ---@alias flemma.protocol.Unfold { buffer: integer, lines: integer[] }
----@alias flemma.protocol.Report { title: string, lines: string[], files: {[1]: integer, [2]: string}[]?, buffer: integer?, places: {[1]: integer, [2]: integer}[]?, is_update: boolean? }
+---@alias flemma.protocol.Report { title: string, lines: string[], files: {[1]: integer, [2]: string}[]?, buffer: integer?, places: {[1]: integer, [2]: integer}[]?, jobs: {[1]: integer, [2]: string}[]?, is_update: boolean? }
 ---@alias flemma.protocol.Review { ask: integer, buffer: integer, call: string, subject: "call"|"turn"|"summary", text: string, note: string?, problems: { line: integer, message: string }[] }
 ---@alias flemma.protocol.Save { buffer: integer }
 ---@alias flemma.protocol.Decision { buffer: integer, id: string, number: integer, least_ms: integer, refresh: boolean?, lines: { [1]: string, [2]: string }[] }

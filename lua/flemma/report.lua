@@ -14,14 +14,23 @@ local KEYS = " q closes"
 local KEYS_OF_DIFFS = " Enter opens the diff of a line · q closes"
 --- The same where lines belong to lines of a chat.
 local KEYS_OF_PLACES = " Enter goes to a line's message · q closes"
+--- The same where lines have background jobs.
+local KEYS_OF_JOBS = " Enter opens the log of a job · x stops it · q closes"
+--- How often the list of jobs is drawn anew.
+local EVERY_MS = 1000
 
 ---@type integer? The window of a diff beside a list.
 local diff_window
 
 ---@type table<string, integer> The buffers of the last reports, by their titles.
 local shown = {}
----@type table<integer, { files: table<integer, string>, places: table<integer, integer>, chat: integer? }> What belongs
----to the lines of each report that is open, by its buffer.
+---@class flemma.report.Targets What belongs to the lines of a report, by their numbers from 1.
+---@field files table<integer, string>
+---@field places table<integer, integer>
+---@field jobs table<integer, string>
+---@field chat integer?
+
+---@type table<integer, flemma.report.Targets> Of each report that is open, by its buffer.
 local targets = {}
 
 ---@return string[] lines Without line feeds.
@@ -91,15 +100,18 @@ end
 ---@param message flemma.protocol.Report
 ---@return string keys The line above the report.
 local function note(buffer, message)
-  local files, places = {}, {}
+  local files, places, jobs = {}, {}, {}
   for _, file in ipairs(message.files or {}) do
     files[file[1] + 1] = file[2]
   end
   for _, place in ipairs(message.places or {}) do
     places[place[1] + 1] = place[2]
   end
-  targets[buffer] = { files = files, places = places, chat = message.buffer }
-  return next(files) and KEYS_OF_DIFFS or next(places) and KEYS_OF_PLACES or KEYS
+  for _, job in ipairs(message.jobs or {}) do
+    jobs[job[1] + 1] = job[2]
+  end
+  targets[buffer] = { files = files, places = places, jobs = jobs, chat = message.buffer }
+  return next(files) and KEYS_OF_DIFFS or next(places) and KEYS_OF_PLACES or next(jobs) and KEYS_OF_JOBS or KEYS
 end
 
 --- Opens what the line at the cursor is about.
@@ -107,6 +119,38 @@ local function enter(buffer)
   local row, target = api.nvim_win_get_cursor(0)[1], targets[buffer]
   open_file(target.files[row])
   go_to(target.chat, target.places[row])
+  if target.jobs[row] then
+    require("flemma.job_log").open(target.jobs[row])
+  end
+end
+
+--- Keeps the list of jobs up to date until it is closed.
+---@param buffer integer
+local function follow_jobs(buffer)
+  vim.defer_fn(function()
+    if not targets[buffer] then
+      return
+    end
+    require("flemma.lookup").ask("query", { name = "jobs", arguments = {} }, function(report)
+      if not targets[buffer] then
+        return
+      elseif
+        type(report) == "table" and not vim.deep_equal(report.lines, api.nvim_buf_get_lines(buffer, 0, -1, false))
+      then
+        fill(buffer, report.lines)
+        note(buffer, report)
+      end
+      follow_jobs(buffer)
+    end)
+  end, EVERY_MS)
+end
+
+--- Stops the job of the line at the cursor, if it has one.
+local function stop(buffer)
+  local job = targets[buffer].jobs[api.nvim_win_get_cursor(0)[1]]
+  if job then
+    require("flemma.job_log").stop(job)
+  end
 end
 
 --- Shows a report in a window that `q` closes, or in the window that it has. <CR> opens what a line
@@ -159,6 +203,12 @@ function M.report(message)
   vim.keymap.set("n", "<CR>", function()
     enter(buffer)
   end, { buffer = buffer, desc = "Open what this line is about" })
+  if next(targets[buffer].jobs) then
+    follow_jobs(buffer)
+    vim.keymap.set("n", "x", function()
+      stop(buffer)
+    end, { buffer = buffer, nowait = true, desc = "Stop this job" })
+  end
   vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer, nowait = true, desc = "Close the report" })
 end
 

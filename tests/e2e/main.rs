@@ -41,6 +41,7 @@ mod health;
 mod host_dies;
 mod host_streams;
 mod inline_edit;
+mod jobs;
 mod leash;
 mod local;
 mod long_work;

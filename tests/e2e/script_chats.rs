@@ -87,7 +87,16 @@ fn changed_folders_apply_from_the_next_turn() {
     assert!(result(&editor, "t_1").contains("```\nABC\n```"));
     assert_eq!(
         offered(&provider, 0),
-        ["bash", "calculator", "edit", "read", "shout", "write"]
+        [
+            "bash",
+            "calculator",
+            "edit",
+            "job_output",
+            "job_stop",
+            "read",
+            "shout",
+            "write"
+        ]
     );
 
     // Changes a library, adds a tool, and removes another.
@@ -109,6 +118,8 @@ fn changed_folders_apply_from_the_next_turn() {
             "bash",
             "calculator",
             "edit",
+            "job_output",
+            "job_stop",
             "read",
             "shout",
             "write",

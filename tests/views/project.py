@@ -94,6 +94,21 @@ COMMAND = [
     ]
 ]
 
+#: A command that runs in the background.
+JOB = [
+    [
+        text("I run the tests again after each change."),
+        call(
+            "bash",
+            "Watching the tests",
+            command="python3 -c 'print(\"3 passed in 0.12s\\nWatching src for changes…\")'; sleep 600",
+            timeout=None,
+            background=True,
+        ),
+    ],
+    [text("The tests pass, and they run again when you change a file.")],
+]
+
 #: A command that changes files, and what others show when they are tried.
 TRIAL = [
     [

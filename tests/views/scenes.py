@@ -287,7 +287,7 @@ def context(stage):
     # The last line of the diff of what the run changed, which is drawn after the end of the answer.
     editor.wait_for("position = match.end()")
     editor.command("Flemma context")
-    shown = ["next request  13.0k tokens, 1 % of 1.00M", "sent before   about", ", from line", "5 tools", "call of grep", "Enter goes to"]
+    shown = ["next request  13.0k tokens, 1 % of 1.00M", "sent before   about", ", from line", "7 tools", "call of grep", "Enter goes to"]
     # The end of the chat stays in sight.
     return shown if stage.look.rows < 30 else ["PATTERN.match(source", *shown]
 
@@ -304,6 +304,18 @@ def summary(stage):
     editor.wait("the chat", lambda _: editor.lua("return #vim.api.nvim_list_wins()") == 1)
     editor.wait_for("above are not sent")
     return ["flemma:summary of", "messages above are not sent"]
+
+
+def jobs(stage):
+    """The background jobs, and the log of one."""
+    editor = stage.edit(AUTO, project.JOB)
+    send(editor)
+    ended(editor)
+    editor.command("Flemma jobs")
+    stage.step("list", "Enter opens the log of a job · x stops it · q closes", "running for", "lexer.chat  $ python3", "Watching src")
+    editor.keys("Enter")
+    editor.wait_for("x stops the job · q closes")
+    return ["x stops the job · q closes", "3 passed in 0.12s", "Watching src for changes"]
 
 
 def outline(stage):
@@ -376,7 +388,7 @@ def newcomer(stage):
 
 SCENES = [
     run, changes, answer, pending, command, trial, trials, decision, concealed, hidden_line, floating, review, turn, rewind, chats, inbox,
-    error, plan, context, summary, outline, newcomer,
+    error, plan, context, summary, jobs, outline, newcomer,
 ]
 #: Views in terminals that are narrower than most.
 NARROW_SCENES = [narrow]

@@ -219,6 +219,12 @@ impl HeadlessRun {
         }
         // Changes since the last save may not be due yet.
         self.save();
+        let stopped = self.host.shared().jobs.stop_all().await;
+        for name in stopped {
+            self.output.report(&format!(
+                "The background job {name} was stopped, because it ends with this program."
+            ));
+        }
         let mut code = self.end.code().unwrap_or(Code::Error);
         self.output.finish(code.number());
         // Lost output is an error, but a more specific exit code takes precedence.

@@ -278,11 +278,11 @@ impl Host {
 
     /// Answers a question that concerns no place in a chat.
     fn query(&mut self, query: Query) {
-        let editor = self.editor.clone();
+        let (editor, jobs) = (self.editor.clone(), self.shared.jobs.clone());
         let listing = self.listing.take();
         tokio::spawn(async move {
             ended(listing).await;
-            let answer = queries::answer(&editor, &query.name, query.arguments).await;
+            let answer = queries::answer(&editor, &jobs, &query.name, query.arguments).await;
             if let Err(why) = &answer {
                 tracing::warn!(query.name, why, "a query has no answer");
             }
@@ -344,6 +344,10 @@ impl Host {
                 self.editor.report_problem(&chat::Problem::new(what, ""));
             }
             Action::Usage(days) if !has_session => self.report_usage(*days),
+            Action::Jobs => {
+                let report = session::jobs::report(&self.shared.jobs);
+                self.editor.show(Display::Report(report));
+            }
             Action::Mcp(server) => self.report_mcp(server.as_deref()),
             Action::AcceptMcp(server) => self.accept_mcp(server.as_deref()),
             Action::RestartMcp(server) => self.restart_mcp(server.as_deref()),

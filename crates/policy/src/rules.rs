@@ -177,6 +177,7 @@ impl Rules {
         let Some(names) = &overrides.tools else {
             return;
         };
+        let names = &with_jobs(names);
         let tool = |name: &String| registry.get(name).map(|tool| tool.definition());
         self.offered = names.iter().filter_map(tool).collect();
         let alias_of = |alias: &String| tools::aliases().find(|(it, _)| it == alias);
@@ -234,6 +235,16 @@ impl Rules {
             (_, other) => other,
         }
     }
+}
+
+/// Returns these tools, with those of jobs if and only if they can start any.
+fn with_jobs(names: &[String]) -> Vec<String> {
+    let is_own = |name: &&String| !tools::JOB_TOOLS.contains(&name.as_str());
+    let mut all: Vec<String> = names.iter().filter(is_own).cloned().collect();
+    if all.iter().any(|name| name == "bash") {
+        all.extend(tools::JOB_TOOLS.map(str::to_owned));
+    }
+    all
 }
 
 /// Returns the settings with the provider and the model that the chat names. Both apply or

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use chat::approval::{self, CallKey};
-use chat::cycle::{callable, is_by_hand};
+use chat::cycle::{Level, Notice, callable, is_by_hand};
 use chat::tool::{ToolOutcome, ToolUseId};
 use policy::rules::Rules;
 use policy::settings::Here;
@@ -105,6 +105,8 @@ impl CallEnvironment {
         context.exec.http = settings.http_allow();
         context.files.sandbox.clone_from(&self.sandbox);
         context.user.elicitation.clone_from(&self.elicitation);
+        context.exec.jobs = self.shared.jobs.clone();
+        context.user.job_ends = self.job_ends();
         context.files.seen.clone_from(&self.seen);
         context.user.chat.clone_from(&self.path);
         context.files.recorder.clone_from(&self.recorder);
@@ -121,6 +123,25 @@ impl CallEnvironment {
         });
         context.exec.nested = Arc::new(Inside::new(self, id, depth));
         context
+    }
+
+    /// Tells the user how a background job ended, and what its checkpoint lacks.
+    fn job_ends(&self) -> Progress {
+        let (editor, recorder) = (self.editor.clone(), self.recorder.clone());
+        Progress::new(move |said| {
+            let notify = |level, text: &str| {
+                let text = text.to_owned();
+                editor.notify(&Notice { level, text });
+            };
+            notify(Level::Info, said);
+            let summary = recorder.summary();
+            for remark in summary.remarks {
+                notify(Level::Warning, &remark);
+            }
+            if let Some(ignored) = summary.ignored {
+                notify(Level::Info, &ignored);
+            }
+        })
     }
 
     fn here(&self) -> Here<'_> {

@@ -29,7 +29,7 @@ impl CommandRow {
 }
 
 /// All sub-commands, sorted.
-pub const COMMANDS: [CommandRow; 61] = [
+pub const COMMANDS: [CommandRow; 62] = [
     row("allow", "Choose a rule that approves calls like the one at the cursor."),
     row("allow!", "Open the file with these rules."),
     row("allow-file", "Let this chat send the secret or outside file that this line names."),
@@ -48,6 +48,7 @@ pub const COMMANDS: [CommandRow; 61] = [
     row("fix", "Apply the fix for the diagnostic on this line."),
     row("fork", "Open a copy of this chat, up to the message at the cursor."),
     row("install", "Install the host program of this version, or build it with cargo."),
+    row("jobs", "List the background jobs of all chats, with their logs."),
     row("log", "Show the latest decisions and calls."),
     row("mcp", "List the MCP servers, or the tools of one."),
     row("mcp:accept", "Accept the tools of a server as it describes them now."),

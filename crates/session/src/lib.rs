@@ -21,6 +21,7 @@ mod form;
 pub mod frontend;
 mod half_done;
 mod ids;
+pub mod jobs;
 pub mod known_chats;
 pub mod lease;
 mod local;

@@ -1,14 +1,16 @@
-//! Questions of a front end that concern no open chat: lists of commands and chats, and texts of new
-//! chats.
+//! Questions of a front end that concern no open chat: lists of commands and chats, texts of new
+//! chats, and logs of background jobs.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tools::Jobs;
 
 use crate::command_table::COMMANDS;
 use crate::dropped_images::Dropped;
 use crate::editor::Editor;
 use crate::exclude::ChatFolder;
+use crate::jobs::{self, JobLog, StopJob};
 use crate::known_chats::ChatQuery;
 use crate::new_chats::{self, NewChat, OpenChat, Place};
 
@@ -17,7 +19,13 @@ use crate::new_chats::{self, NewChat, OpenChat, Place};
 /// # Errors
 ///
 /// There is no such question, or its arguments are wrong.
-pub async fn answer(editor: &Editor, name: &str, arguments: Value) -> Result<Value, String> {
+pub async fn answer(
+    editor: &Editor,
+    jobs: &Jobs,
+    name: &str,
+    arguments: Value,
+) -> Result<Value, String> {
+    let jobs = jobs.clone();
     match name {
         "commands" => reply(arguments, |_: Value| &COMMANDS[..]).await,
         "chats" => reply(arguments, |it: ChatQuery| it.list()).await,
@@ -32,6 +40,9 @@ pub async fn answer(editor: &Editor, name: &str, arguments: Value) -> Result<Val
             folder.offer(editor).await;
             Ok(Value::Null)
         }
+        "jobs" => reply(arguments, move |_: Value| jobs::report(&jobs)).await,
+        "job_log" => reply(arguments, move |it: JobLog| it.answer(&jobs)).await,
+        "job_stop" => reply(arguments, move |it: StopJob| it.stop(&jobs)).await,
         "dropped_image" => reply(arguments, |it: Dropped| it.image()).await,
         "reference" => reply(arguments, |it: Dropped| it.reference()).await,
         _ => Err(format!("there is no query {name:?}")),

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use policy::remembered::Remembered;
 use policy::rules::Rules;
 use policy::settings::Settings;
-use tools::Registry;
 use tools::checkpoints::Projects;
 use tools::sources::Catalogue;
-use tools::state_dir;
+use tools::{Jobs, Registry, state_dir};
 
 use crate::audit::Audit;
 use crate::config_dir;
@@ -39,6 +38,8 @@ pub struct Shared {
     pub reported: ReportedProjects,
     /// The indexes of projects, for checkpoints of commands.
     pub projects: Projects,
+    /// The background jobs of all chats.
+    pub jobs: Jobs,
     /// The log of decisions.
     pub audit: Audit,
     /// Finds where requests go.
@@ -59,6 +60,8 @@ pub struct Stores {
     pub reported: ReportedProjects,
     /// The indexes of projects, which take long to make.
     pub projects: Projects,
+    /// The background jobs of all chats, which outlive their chats.
+    pub jobs: Jobs,
     /// The log of decisions. The sessions of one chat have the same, so that they know which ends of
     /// calls are being written.
     pub audit: Audit,
@@ -74,6 +77,7 @@ impl Stores {
             scripts,
             reported: ReportedProjects::default(),
             projects: Projects::default(),
+            jobs: Jobs::default(),
             audit: Audit::open(&state_dir::path()),
             route: Route::default(),
         }
@@ -96,6 +100,7 @@ impl Shared {
             scripts: stores.scripts,
             reported: stores.reported,
             projects: stores.projects,
+            jobs: stores.jobs,
             audit: stores.audit,
             models: Arc::new(Providers::new(stores.route.keys.clone())),
             route: stores.route,
@@ -109,6 +114,7 @@ impl Shared {
             scripts: self.scripts.clone(),
             reported: self.reported.clone(),
             projects: self.projects.clone(),
+            jobs: self.jobs.clone(),
             audit: self.audit.clone(),
             route: self.route.clone(),
         }
@@ -127,6 +133,7 @@ impl Shared {
             remembered: self.remembered.clone(),
             reported: self.reported.clone(),
             projects: self.projects.clone(),
+            jobs: self.jobs.clone(),
             audit: self.audit.clone(),
             route: self.route.clone(),
             models: self.models.clone(),

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::jobs::Background;
 use crate::tool::{CallResult, Tool, ToolTraits};
 use crate::trial::Trial;
 
@@ -77,6 +78,11 @@ impl Tool for Alias {
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
         // No alias has an argument for the time limit.
         (self.tool)(&Value::Null).deadline(&Value::Null, default)
+    }
+
+    fn background(&self, _input: &Value) -> Background {
+        // No alias has an argument for it.
+        (self.tool)(&Value::Null).background(&Value::Null)
     }
 
     async fn attempt(

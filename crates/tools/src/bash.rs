@@ -1,10 +1,10 @@
 //! The `bash` tool: runs one command and returns its output and exit status.
 //!
-//! Checks the arguments and starts the command. `job` supervises it and words the result. `attempt`
+//! Checks the arguments and starts the command. `supervise` supervises it and words the result. `attempt`
 //! tries it, and `take` makes the changes of a trial.
 
 mod attempt;
-mod job;
+mod supervise;
 mod take;
 
 use std::ffi::OsString;
@@ -20,12 +20,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub use self::attempt::why_untried;
-use self::job::Job;
+use self::supervise::Supervised;
 use crate::alias::{Alias, text};
 use crate::builtin::{BuiltIn, TypedTool};
 use crate::context::{BashOptions, Confinement, ToolContext};
 use crate::error::ToolError;
 use crate::files::resolve;
+use crate::jobs::{Background, IN_BACKGROUND};
 use crate::process::{Command, ProcessMark, Running, child_environment};
 use crate::proposal::Proposal;
 use crate::sandbox::{RETRIES, Sandbox};
@@ -54,8 +55,13 @@ pub(crate) struct Arguments {
     label: String,
     /// The command, passed to `bash -c`. It may have several lines.
     command: String,
-    /// Seconds after which the command is stopped, 1 to 3600. Null for the default of 120.
+    /// Seconds after which the command is stopped, 1 to 3600. Null for the default of 120, or for
+    /// none in the background.
     timeout: Option<f64>,
+    /// True to return at once with the name of a job, while the command runs on: for servers, and for
+    /// builds that take minutes. Null for false.
+    #[serde(default)]
+    background: Option<bool>,
 }
 
 /// The row of `bash`.
@@ -73,7 +79,7 @@ impl TypedTool for Bash {
     const DESCRIPTION: &'static str = "Run a shell command in the working directory and return what it prints, standard output \
         and standard error together. A non-zero exit code is reported in the text. There is no \
         terminal and no input: commands that ask or page do not work. Background processes are \
-        stopped when the command ends. Of long output only the end is returned (2000 lines or \
+        stopped when the command ends, unless background is true. Of long output only the end is returned (2000 lines or \
         50 KB), with the path of a file that has all of it.";
     const ENABLED: bool = true;
     const RUNS_COMMANDS: bool = true;
@@ -85,9 +91,18 @@ impl TypedTool for Bash {
         time_limit(input["timeout"].as_f64(), default)
     }
 
+    fn background(&self, input: &Value) -> Background {
+        match input["background"].as_bool() {
+            Some(true) => Background::Asked,
+            _ => Background::Possible,
+        }
+    }
+
     fn summary(&self, asked: &Arguments) -> Option<String> {
+        let is_background = asked.background == Some(true);
         Some(format!(
-            "$ {}{}",
+            "{}$ {}{}",
+            if is_background { IN_BACKGROUND } else { "" },
             asked.command,
             crate::builtin::label(&asked.label)
         ))
@@ -118,7 +133,14 @@ impl TypedTool for Bash {
                 take::take(trial, &ctx).await
             };
         }
-        let limit = time_limit(arguments.timeout, ctx.timeout);
+        let job = ctx.exec.job.as_ref();
+        let is_background = job.is_some_and(|it| it.is_in_background());
+        let default = if is_background {
+            Duration::MAX
+        } else {
+            ctx.timeout
+        };
+        let limit = time_limit(arguments.timeout, default);
         let held = hold(&arguments.command, &ctx).await?;
         if ctx.exec.is_planning && held.reading.is_none() {
             return attempt::plan(arguments, id, ctx).await;
@@ -126,8 +148,8 @@ impl TypedTool for Bash {
         let mut report = None;
         // Repeated only if bubblewrap failed before the command started.
         for _ in 0..=RETRIES {
-            let running = start(id, &arguments.command, &ctx, &held)?;
-            let ended = Job::new(running, id, &ctx).run(limit).await;
+            let running = start(id, &arguments.command, &ctx, &held, is_background)?;
+            let ended = Supervised::new(running, id, &ctx).run(limit).await;
             if !report.insert(ended).is_not_started(&held.sandbox) {
                 break;
             }
@@ -175,7 +197,7 @@ fn shell() -> Alias {
                 ctx.exec.bash.cwd = None;
             }
             let command = text("command", input)?;
-            Ok(json!({"label": "", "command": command, "timeout": null}))
+            Ok(json!({"label": "", "command": command, "timeout": null, "background": null}))
         },
     }
 }
@@ -291,6 +313,7 @@ fn start(
     script: &str,
     ctx: &ToolContext,
     held: &HeldProcesses,
+    waits_for_all: bool,
 ) -> Result<Running, ToolError> {
     let BashOptions { cwd, env, .. } = &ctx.exec.bash;
     let program = ctx.exec.bash.shell.as_deref().unwrap_or("bash");
@@ -314,6 +337,7 @@ fn start(
         script,
         cwd,
         environment,
+        waits_for_all,
     };
     Running::start(command, &mark).map_err(|error| {
         ToolError::Failed(format!(

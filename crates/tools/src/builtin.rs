@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::files::FileLocks;
+use crate::jobs::Background;
 use crate::schema;
 use crate::tool::{CallResult, ProposalResult, Tool, ToolTraits};
 use crate::trial::Trial;
@@ -54,7 +55,7 @@ pub(crate) struct BuiltIn {
     /// The first of [`PRESETS`] that approves the tool.
     pub preset: Option<&'static str>,
     /// True if the tool runs without approval because it neither reads nor modifies anything
-    /// outside of its own call.
+    /// outside of its own call and the jobs of its chat.
     pub harmless: bool,
     /// How it accesses the files named in its calls.
     pub files: FileUse,
@@ -95,6 +96,10 @@ pub(crate) trait TypedTool: Send + Sync {
 
     fn limit(&self, _input: &Value, default: Duration) -> Duration {
         default
+    }
+
+    fn background(&self, _input: &Value) -> Background {
+        Background::Never
     }
 
     fn changes(&self, _input: &Value, _cwd: &Path) -> Vec<PathBuf> {
@@ -179,6 +184,10 @@ impl<T: TypedTool> Tool for T {
 
     fn deadline(&self, input: &Value, default: Duration) -> Duration {
         self.limit(input, default) + T::SLACK
+    }
+
+    fn background(&self, input: &Value) -> Background {
+        TypedTool::background(self, input)
     }
 
     fn changes(&self, input: &Value, cwd: &Path) -> Vec<PathBuf> {

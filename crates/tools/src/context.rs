@@ -1,6 +1,5 @@
 //! The environment of one tool call, in parts: a tool's signature shows which of them it can touch.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +9,10 @@ use tokio_util::sync::CancellationToken;
 use crate::address::HttpAllow;
 use crate::elicitation::{Elicitation, NoElicitation};
 use crate::file_access::FileAccess;
+use crate::jobs::{Job, JobOwner, Jobs};
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
+pub use crate::progress::Progress;
 use crate::shell::ShellLists;
 use crate::trial::Trial;
 
@@ -93,6 +94,10 @@ pub struct Exec {
     pub nested: Arc<dyn Nested>,
     /// Sends requests to models.
     pub models: Arc<dyn Models>,
+    /// The background jobs of the program.
+    pub jobs: Jobs,
+    /// The job that the call is, or may become.
+    pub(crate) job: Option<Arc<Job>>,
     /// Addresses besides the internet that `http_get` may reach.
     pub http: HttpAllow,
 }
@@ -107,6 +112,8 @@ impl Default for Exec {
             trial: None,
             nested: Arc::new(NoOthers),
             models: Arc::new(NoModels),
+            jobs: Jobs::default(),
+            job: None,
             http: HttpAllow::default(),
         }
     }
@@ -121,6 +128,20 @@ pub struct User {
     pub buffer: i64,
     /// Asks the user questions.
     pub elicitation: Arc<dyn Elicitation>,
+    /// True if the user is asked whether a command that nears its time limit becomes a background job.
+    pub is_asked_about_jobs: bool,
+    /// Receives a sentence when a background job of the call has ended.
+    pub job_ends: Progress,
+}
+
+impl User {
+    /// Returns the chat, as the owner of jobs.
+    pub(crate) fn owner(&self) -> JobOwner {
+        JobOwner {
+            path: self.chat.clone(),
+            buffer: self.buffer,
+        }
+    }
 }
 
 impl Default for User {
@@ -129,6 +150,8 @@ impl Default for User {
             chat: None,
             buffer: 0,
             elicitation: Arc::new(NoElicitation),
+            is_asked_about_jobs: false,
+            job_ends: Progress::default(),
         }
     }
 }
@@ -157,35 +180,4 @@ pub struct BashOptions {
     /// Files and folders in the home folder that a trial without the user's request shows, besides
     /// those of toolchains.
     pub trial_home: Vec<PathBuf>,
-}
-
-/// A cheap handle that passes on live output. It does nothing without a listener.
-#[derive(Clone, Default)]
-pub struct Progress(Option<Arc<Listener>>);
-
-type Listener = dyn Fn(&str) + Send + Sync;
-
-impl Progress {
-    /// Calls `listener` with each batch of new output.
-    pub fn new(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(listener)))
-    }
-
-    /// Passes on new output of the call.
-    pub fn output(&self, text: &str) {
-        if let Some(listener) = &self.0 {
-            listener(text);
-        }
-    }
-
-    /// Returns true if there is a listener.
-    pub fn is_heard(&self) -> bool {
-        self.0.is_some()
-    }
-}
-
-impl fmt::Debug for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Progress").field(&self.is_heard()).finish()
-    }
 }

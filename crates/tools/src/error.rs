@@ -23,6 +23,6 @@ pub enum ToolError {
 impl ToolError {
     /// The error of a tool whose calls can't be tried.
     pub(crate) fn cannot_be_tried() -> Self {
-        Self::Failed("Only calls of bash can be tried.".to_owned())
+        Self::Failed("Only calls of bash can be tried, and none in the background.".to_owned())
     }
 }

@@ -22,6 +22,8 @@ mod fs_search;
 mod git_diff;
 mod git_index;
 mod http;
+mod job_tools;
+mod jobs;
 mod merge;
 mod models;
 mod mounts;
@@ -35,6 +37,7 @@ mod pictures;
 mod planned;
 mod private;
 mod process;
+mod progress;
 mod proposal;
 mod read;
 mod registry;
@@ -42,6 +45,7 @@ mod replace;
 mod run;
 mod sandbox;
 mod schema;
+mod screen;
 mod scripts;
 mod search;
 mod secrets;
@@ -71,11 +75,13 @@ pub use files::{
     resolve, without_dots, write_whole,
 };
 pub use git_diff::{DiffText, GitDiff, GitProblem, git_diff, without_secrets};
+pub use job_tools::JOB_TOOLS;
+pub use jobs::{Background, JobOwner, JobSummary, Jobs, LogPart, duration};
 pub use merge::merge;
 pub use models::{ModelMessage, ModelRequest, Models};
 pub use names::{fold, folded};
 pub use nested::Nested;
-pub use output::{Screen, TextEnd, within_limits};
+pub use output::{TextEnd, within_limits};
 pub use pictures::{result_file, sniffed};
 pub use private::{TemporaryFile, TemporaryFolder, TemporaryPath, sweep as sweep_unfinished};
 pub use process::{
@@ -91,6 +97,7 @@ pub use sandbox::{
     Backend, Missing, Names, SANDBOX_PROGRAM, Sandbox, SandboxLimits, Tmp, VIEW, chats_tmp,
     cuts_off_abstract_sockets, find_out, hold_view, keeps_from_setuid, paths_in, tmp_folder,
 };
+pub use screen::Screen;
 pub use scripts::{ScriptFolder, ScriptProblem, ScriptRoot, digest};
 pub use search::{Hit, SearchEntry, search};
 pub use secrets::{Concealed, SecretFile, SecretKind, Secrets};

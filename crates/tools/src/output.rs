@@ -1,7 +1,6 @@
 //! Output of programs: kept within bounds, on disk if it is long, and passed on live.
 
 mod capture;
-mod screen;
 
 use std::future::pending;
 use std::time::Duration;
@@ -15,8 +14,6 @@ use tokio::time::{Instant, sleep_until};
 
 use self::capture::Overflow;
 pub(crate) use self::capture::{Capture, Captured, FullOutput, keep};
-pub use self::screen::Screen;
-pub(crate) use self::screen::last_state;
 use crate::context::{Progress, ToolContext};
 
 // Words the notice about a long output: which part is shown, and where the rest is.

@@ -45,6 +45,9 @@ pub(crate) struct Command<'a> {
     pub cwd: &'a Path,
     /// Its complete environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// True if it ends when all of its processes have. Otherwise it ends with its shell, and the
+    /// processes that the shell leaves are stopped.
+    pub waits_for_all: bool,
 }
 
 /// A running shell.
@@ -70,7 +73,12 @@ impl Running {
     pub(crate) fn start(command: Command<'_>, mark: &ProcessMark) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let shell = find(command.shell, &command.environment);
-        let start = ProgramStart::new(command.prefix, command.shell.as_ref(), shell)?;
+        let start = ProgramStart::new(
+            command.prefix,
+            command.shell.as_ref(),
+            shell,
+            command.waits_for_all,
+        )?;
         let script = Script::new(command.shell, command.script)?;
         let is_sandboxed = start.is_sandboxed;
         let mut wrap = CommandWrap::with_new(start.program(), |process| {
@@ -241,7 +249,7 @@ impl Piped {
         let (stdout, stdout_writer) = io::pipe()?;
         let (stderr, stderr_writer) = io::pipe()?;
         let file = find(launch.program, &launch.environment);
-        let start = ProgramStart::new(launch.prefix, launch.program.as_ref(), file)?;
+        let start = ProgramStart::new(launch.prefix, launch.program.as_ref(), file, false)?;
         let mut wrap = CommandWrap::with_new(start.program(), |process| {
             start.words(process);
             process.args(launch.arguments);

@@ -14,7 +14,7 @@ use crate::builtin::{BuiltIn, FileUse, PRESETS};
 use crate::files::FileLocks;
 use crate::search::{SearchEntry, search};
 use crate::tool::Tool;
-use crate::{bash, calculator, edit, fs_search, http, patch, read, todo, write};
+use crate::{bash, calculator, edit, fs_search, http, job_tools, patch, read, todo, write};
 
 /// The source name of the built-in tools.
 pub const BUILTIN: &str = "builtin";
@@ -42,8 +42,8 @@ pub struct Clash {
     pub holder: String,
 }
 
-/// The built-in tools that are offered by default: `bash`, `calculator`, `edit`, `read`,
-/// `write`. A program can add its own.
+/// The built-in tools that are offered by default: `bash` with `job_output` and `job_stop`,
+/// `calculator`, `edit`, `read`, `write`. A program can add its own.
 pub fn default_tools() -> Vec<Box<dyn Tool>> {
     let locks = FileLocks::default();
     let all = BUILT_INS.iter().map(|row| (row.make)(&locks));
@@ -201,7 +201,7 @@ impl Describe for Registry {
 // protection.
 
 /// All built-in tools.
-pub(crate) const BUILT_INS: [&BuiltIn; 14] = [
+pub(crate) const BUILT_INS: [&BuiltIn; 16] = [
     &patch::BUILT_IN,
     &bash::BUILT_IN,
     &calculator::BUILT_IN,
@@ -211,6 +211,8 @@ pub(crate) const BUILT_INS: [&BuiltIn; 14] = [
     &fs_search::GREP,
     &fs_search::LIST,
     &http::BUILT_IN,
+    &job_tools::OUTPUT,
+    &job_tools::STOP,
     &read::BUILT_IN,
     &todo::BUILT_IN,
     &crate::tool_search::EXECUTE,
@@ -258,7 +260,16 @@ mod tests {
         let offered = Registry::builtin().definitions();
 
         let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(names, ["bash", "calculator", "edit", "read", "write"]);
+        let expected = [
+            "bash",
+            "calculator",
+            "edit",
+            "job_output",
+            "job_stop",
+            "read",
+            "write",
+        ];
+        assert_eq!(names, expected);
         let tools = default_tools();
         let by_default: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
         assert_eq!(by_default, names);

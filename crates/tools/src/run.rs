@@ -3,7 +3,10 @@
 //! Catches panics, enforces the deadline, passes a cancel on, and waits for the tool to clean
 //! up.
 
+mod background;
+
 use std::any::Any;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +20,7 @@ use crate::buffers::OpenBuffers;
 use crate::checkpoints::CommandRun;
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::jobs::{Background, Job};
 use crate::sandbox::{Sandbox, Watch, explain};
 use crate::tool::{Tool, ToolResult};
 
@@ -66,13 +70,51 @@ pub async fn run(
     run_in_full(tool, id, input, ctx).await.outcome
 }
 
-/// Runs a call like [`run`], and also returns the details that the model does not get.
+/// Runs a call like [`run`], and also returns the details that the model does not get. A call in
+/// the background has its result once its process has started.
 pub async fn run_in_full(
     tool: Arc<dyn Tool>,
     id: ToolUseId,
     input: Value,
     ctx: ToolContext,
 ) -> Ran {
+    let wanted = tool.background(&input);
+    let is_job = match wanted {
+        Background::Never => false,
+        Background::Possible => ctx.user.is_asked_about_jobs && !ctx.exec.is_planning,
+        Background::Asked => true,
+    };
+    // What a trial showed needs no time.
+    if is_job && ctx.exec.trial.is_none() {
+        return background::run(wanted, tool, id, input, ctx).await;
+    }
+    with_notes(run_whole(tool, id, input, ctx).await)
+}
+
+/// Adds the notes to the outcome of a call.
+fn with_notes((mut ran, notes): (Ran, Vec<String>)) -> Ran {
+    let text = text_of(&mut ran.outcome);
+    for note in notes {
+        text.push_str("\n\n");
+        text.push_str(&note);
+    }
+    ran
+}
+
+fn text_of(outcome: &mut ToolOutcome) -> &mut String {
+    let (ToolOutcome::Done { content: text, .. }
+    | ToolOutcome::Failed(text)
+    | ToolOutcome::Cancelled(text)) = outcome;
+    text
+}
+
+/// Runs a call with its checkpoint. Returns what happened, and notes for the model.
+async fn run_whole(
+    tool: Arc<dyn Tool>,
+    id: ToolUseId,
+    input: Value,
+    ctx: ToolContext,
+) -> (Ran, Vec<String>) {
     // What a trial showed is recorded like the change of an edit, and nothing runs. In plan mode,
     // nothing changes.
     if !tool.traits().runs_commands || ctx.exec.trial.is_some() || ctx.exec.is_planning {
@@ -85,26 +127,40 @@ pub async fn run_in_full(
     ran
 }
 
-async fn run_to_end(tool: Arc<dyn Tool>, id: ToolUseId, input: Value, mut ctx: ToolContext) -> Ran {
+async fn run_to_end(
+    tool: Arc<dyn Tool>,
+    id: ToolUseId,
+    input: Value,
+    mut ctx: ToolContext,
+) -> (Ran, Vec<String>) {
     let cancelled_by_user = ctx.cancel.clone();
     // A child, so that a timeout stops the tool and not what else has the caller's token.
     ctx.cancel = ctx.cancel.child_token();
     let stop_tool = ctx.cancel.clone().drop_guard();
     let name = tool.name().to_owned();
     let limit = tool.deadline(&input, ctx.timeout);
+    let job = ctx.exec.job.clone();
     let after = After::new(tool.as_ref(), &input, &mut ctx).await;
     // In a task of its own, so that a panic ends only the call.
     let mut task = tokio::spawn(async move { tool.execute(&id, input, ctx).await });
     let stop = tokio::select! {
         // Biased, so that a call that has ended is not reported as stopped.
         biased;
-        ended = &mut task => return after.add_notes(ran(&name, ended, &Stop::Cancelled)).await,
+        ended = &mut task => return after.notes(ran(&name, ended, &Stop::Cancelled)).await,
         () = cancelled_by_user.cancelled() => Stop::Cancelled,
-        () = sleep(limit) => Stop::TimedOut(limit),
+        () = time_up(limit, job) => Stop::TimedOut(limit),
     };
     // Cancels the tool's own token.
     drop(stop_tool);
-    after.add_notes(give_up(&name, task, &stop).await).await
+    after.notes(give_up(&name, task, &stop).await).await
+}
+
+/// Waits until the time of a call is up; forever if it runs in the background.
+async fn time_up(limit: Duration, job: Option<Arc<Job>>) {
+    sleep(limit).await;
+    if job.is_some_and(|it| it.is_in_background()) {
+        pending::<()>().await;
+    }
 }
 
 /// Data for the checks after a call, which explain what the sandbox withheld.
@@ -146,9 +202,9 @@ impl After {
         }
     }
 
-    /// Adds notes about what the sandbox withheld and what commands made although they may not.
+    /// Returns notes about what the sandbox withheld and what commands made although they may not.
     /// Replaces paths below the chat's own `/tmp` by the names that commands use.
-    async fn add_notes(self, mut ran: Ran) -> Ran {
+    async fn notes(self, mut ran: Ran) -> (Ran, Vec<String>) {
         // Commands may have changed open files.
         self.buffers.check();
         let failed = !matches!(
@@ -158,20 +214,14 @@ impl After {
                 ..
             }
         );
-        let (ToolOutcome::Done { content: text, .. }
-        | ToolOutcome::Failed(text)
-        | ToolOutcome::Cancelled(text)) = &mut ran.outcome;
+        let text = text_of(&mut ran.outcome);
         *text = self.sandbox.named_inside(std::mem::take(text));
         for file in &mut ran.files {
             file.line = self.sandbox.named_inside(std::mem::take(&mut file.line));
         }
         let mut notes = self.needs(text, failed);
         notes.extend(self.sandbox_notes(text).await);
-        for note in notes {
-            text.push_str("\n\n");
-            text.push_str(&note);
-        }
-        ran
+        (ran, notes)
     }
 
     /// Notes about variables and secrets that the commands may have needed.

@@ -31,6 +31,9 @@ use elsewhere as system;
 #[cfg(target_os = "linux")]
 use linux as system;
 
+/// bubblewrap's option that ends the sandbox with the process that started it, and with its own shell.
+/// Source: bwrap(1).
+pub(crate) const DIE_WITH_PARENT: &str = "--die-with-parent";
 /// How often a command is restarted if its sandbox could not be set up.
 pub(crate) const RETRIES: usize = 16;
 

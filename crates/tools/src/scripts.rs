@@ -4,9 +4,9 @@
 //! script for other tools or a model go through [`crate::ToolContext`].
 
 mod folder;
-mod job;
 mod manifest;
 mod run;
+mod supervise;
 mod wire;
 
 use std::path::{Path, PathBuf};

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::jobs::Background;
 use crate::proposal::Proposal;
 use crate::trial::Trial;
 
@@ -37,7 +38,7 @@ pub struct ToolTraits {
     pub has_preview: bool,
     /// True if the tool handles rejected calls; see [`Tool::refused`].
     pub hears_refusals: bool,
-    /// True if calls can be tried; see [`Tool::attempt`].
+    /// True if calls can be tried; see [`Tool::can_be_tried`].
     pub can_be_tried: bool,
 }
 
@@ -85,6 +86,17 @@ pub trait Tool: Send + Sync {
     /// enforces its own limit returns slightly more than that limit.
     fn deadline(&self, _input: &Value, default: Duration) -> Duration {
         default
+    }
+
+    /// Returns how a call with this `input` can run in the background. One that does so has no time
+    /// limit, and a trial of it is not possible.
+    fn background(&self, _input: &Value) -> Background {
+        Background::Never
+    }
+
+    /// Returns true if a call with this `input` can be tried; see [`Tool::attempt`].
+    fn can_be_tried(&self, input: &Value) -> bool {
+        self.traits().can_be_tried && self.background(input) != Background::Asked
     }
 
     /// Describes what a call with this `input` would do. The text may be long; a window shows

@@ -68,7 +68,16 @@ fn a_program_outside_the_workspace_adds_a_tool_and_reads_events() {
         .collect();
     assert_eq!(
         names,
-        ["bash", "calculator", "edit", "get_weather", "read", "write"]
+        [
+            "bash",
+            "calculator",
+            "edit",
+            "get_weather",
+            "job_output",
+            "job_stop",
+            "read",
+            "write"
+        ]
     );
 
     let offline = ask(&program, &["--offline"], Vec::new());

@@ -70,7 +70,16 @@ async fn the_model_is_offered_default_and_custom_tools() {
         .collect();
     assert_eq!(
         names,
-        ["bash", "calculator", "edit", "get_weather", "read", "write"]
+        [
+            "bash",
+            "calculator",
+            "edit",
+            "get_weather",
+            "job_output",
+            "job_stop",
+            "read",
+            "write"
+        ]
     );
     assert_eq!(tools[3]["description"], "Get current weather for a city.");
     let raw = String::from_utf8_lossy(&request.raw);

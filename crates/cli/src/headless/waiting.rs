@@ -69,7 +69,7 @@ impl HeadlessRun {
 
     fn decide(&mut self, call: PendingCall) {
         let tool = self.host.shared().registry.get(&call.name);
-        let is_command = tool.is_some_and(|it| it.traits().can_be_tried);
+        let is_command = tool.is_some_and(|it| it.can_be_tried(&call.input));
         if is_command && self.trials.begin(&call.key) {
             return self.press(Action::Try, call.line);
         }

@@ -123,8 +123,27 @@ fn an_untrusted_function_approves_nothing_that_the_options_do_not() {
 fn only_the_tools_of_the_chat_are_offered_and_can_run() {
     let rules = rules(&json!({}), "flemma.opt.tools = {\"bash\", \"read\"}", false);
     let offered: Vec<&str> = rules.offered.iter().map(|it| it.name.as_str()).collect();
-    assert_eq!(offered, ["bash", "read"]);
+    assert_eq!(offered, ["bash", "read", "job_output", "job_stop"]);
     assert!(!rules.options.tools.contains_key("write"));
+}
+
+#[test]
+fn the_tools_of_jobs_come_and_go_with_bash() {
+    for (text, expected) in [
+        (
+            "flemma.opt.tools:remove(\"bash\")",
+            &["calculator", "edit", "read", "write"][..],
+        ),
+        ("flemma.opt.tools = {\"job_output\", \"read\"}", &["read"]),
+        (
+            "flemma.opt.tools = {\"bash\"}",
+            &["bash", "job_output", "job_stop"],
+        ),
+    ] {
+        let rules = rules(&json!({}), text, false);
+        let offered: Vec<&str> = rules.offered.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(offered, expected, "{text}");
+    }
 }
 
 #[test]
@@ -298,7 +317,7 @@ fn a_tool_that_a_message_addresses_is_offered_as_well() {
 #[test]
 fn a_tool_of_the_chat_runs_under_its_other_name_too() {
     for (tool, expected) in [
-        ("bash", &["bash", "shell"][..]),
+        ("bash", &["bash", "job_output", "job_stop", "shell"][..]),
         ("calculator", &["calculator"]),
     ] {
         let rules = rules(

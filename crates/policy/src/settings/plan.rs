@@ -16,11 +16,13 @@ pub(crate) const PLAN_PRESET: &str = "$plan";
 /// The tools that the preset approves in addition to commands that only read.
 pub(super) const SEARCHES: [&str; 5] = ["find", "grep", "ls", "read", "tool_search"];
 /// Built-in tools that change nothing in plan mode, besides those that read files.
-const HARMLESS: [&str; 7] = [
+const HARMLESS: [&str; 9] = [
     "bash",
     "calculator",
     "calculator_async",
     "http_get",
+    "job_output",
+    "job_stop",
     "shell",
     "todo",
     "tool_search",

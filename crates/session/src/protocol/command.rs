@@ -146,6 +146,8 @@ pub enum Action {
     Tutor,
     /// Run a command that is written as YAML. Holds its words and the folder.
     Run(Value),
+    /// Report on the background jobs of all chats.
+    Jobs,
     /// Report on the MCP servers, or on one.
     Mcp(Option<String>),
     /// Accept the current tools of a server.
@@ -278,6 +280,7 @@ impl Action {
             "status" => Self::Status {
                 verbose: word().is_some_and(|it| it == "verbose"),
             },
+            "jobs" => Self::Jobs,
             "mcp" => Self::Mcp(word()),
             other => Self::Unknown(other.to_owned()),
         }

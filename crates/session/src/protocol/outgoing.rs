@@ -239,6 +239,8 @@ pub struct Report {
     pub lines: Vec<String>,
     /// Files that belong to lines: the number of the line, from 0, and the path.
     pub files: Vec<(usize, String)>,
+    /// Background jobs that belong to lines: the number of the line, from 0, and the name.
+    pub jobs: Vec<(usize, String)>,
     /// The chat that it is about.
     pub buffer: Option<BufferId>,
     /// Lines of this chat that belong to lines: the numbers of both, from 0.

@@ -189,6 +189,7 @@ impl Session {
             | Action::SwitchAll(_)
             | Action::Tutor
             | Action::Run(_)
+            | Action::Jobs
             | Action::Mcp(_)
             | Action::AcceptMcp(_)
             | Action::RestartMcp(_)

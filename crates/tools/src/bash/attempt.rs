@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::job::{CommandEnd, Job};
+use super::supervise::{CommandEnd, Supervised};
 use super::take::discard;
 use super::{Arguments, HeldProcesses, check, start, time_limit};
 use crate::checkpoints::changed_at;
@@ -49,6 +49,9 @@ pub(super) async fn attempt(
     ctx: ToolContext,
 ) -> Result<Trial, ToolError> {
     check(&arguments.command)?;
+    if arguments.background == Some(true) {
+        return Err(ToolError::cannot_be_tried());
+    }
     let _slot = tokio::select! {
         slot = SLOTS.acquire() => slot,
         () = ctx.cancel.cancelled() => return Err(ToolError::Cancelled),
@@ -108,11 +111,11 @@ async fn run(
     let cancelled_by_user = ctx.cancel.clone();
     ctx.cancel = cancelled_by_user.child_token();
     let since = Instant::now();
-    let running = start(id, &arguments.command, &ctx, &held)?;
+    let running = start(id, &arguments.command, &ctx, &held, false)?;
     let watched = watch(prepared.layer.uppers(), ctx.cancel.clone());
-    let job = Job::new(running, id, &ctx).run(limit);
+    let supervised = Supervised::new(running, id, &ctx).run(limit);
     let watcher = tokio::spawn(watched);
-    let report = job.await;
+    let report = supervised.await;
     watcher.abort();
     let is_too_large = ctx.cancel.is_cancelled() && !cancelled_by_user.is_cancelled();
     if cancelled_by_user.is_cancelled() {
@@ -173,6 +176,7 @@ pub async fn why_untried(sandbox: Arc<Sandbox>, cwd: PathBuf) -> Option<String> 
         label: String::new(),
         command: ":".to_owned(),
         timeout: None,
+        background: None,
     };
     let tried = attempt(nothing, &ToolUseId::new("probe"), ctx).await;
     let why = tried.err()?.to_string();

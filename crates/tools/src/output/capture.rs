@@ -9,7 +9,7 @@ use platform::files::make_private_folders;
 use tokio::fs::File;
 use tokio::io::{AsyncWriteExt, BufWriter};
 
-use super::screen::Screen;
+use crate::screen::Screen;
 
 /// Replaces NUL bytes, which a buffer line can't contain.
 const NUL_SHOWN: char = '␀';
@@ -89,6 +89,11 @@ impl Capture {
         self.latest = self.screen.draw(&text);
         self.add_latest().await;
         text
+    }
+
+    /// Returns the file with the output from its start, if there is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.overflow.path()
     }
 
     /// Ends the output. An incomplete character becomes `U+FFFD`.
@@ -245,6 +250,13 @@ impl Overflow {
     /// Returns true if the file was needed, even if it could not be written.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self.state, State::NotNeeded)
+    }
+
+    fn path(&self) -> Option<&Path> {
+        match &self.state {
+            State::Open { path, .. } | State::Full(path) => Some(path),
+            State::NotNeeded | State::Lost(_) => None,
+        }
     }
 
     pub(crate) async fn open(&mut self) {
@@ -428,7 +440,7 @@ mod tests {
             size in 1usize..7,
         ) {
             let whole = String::from_utf8_lossy(&bytes).replace('\0', "␀");
-            let whole = super::super::last_state(&whole);
+            let whole = crate::screen::last_state(&whole);
 
             let captured = run(capture(bytes.chunks(size)));
 

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 use super::{Launch, Piped, ProcessMark, child_environment};
 use crate::context::{Progress, ToolContext};
 use crate::error::ToolError;
-use crate::output::last_state;
 use crate::sandbox::RETRIES;
+use crate::screen::last_state;
 
 /// Bytes of each output that are kept, from its end (1 MiB).
 const MOST: usize = 1024 * 1024;

@@ -19,6 +19,7 @@ pub(crate) use self::leash::leash_program;
 pub use self::leash::{LEASH, hold_leash, leash_beside, leash_with};
 use self::tree::{Tree, is_leash, kill, pid, started_by_us};
 use super::{ProcessMark, spawn};
+use crate::sandbox::DIE_WITH_PARENT;
 
 // The processes of one call, none of which outlives it.
 
@@ -28,6 +29,8 @@ pub(crate) struct HeldProcesses {
     /// The program, or its leash. A program ends at once when this is dropped, before `rest` is.
     child: Box<dyn ChildWrapper>,
     rest: Rest,
+    /// True if it ends when all of its processes have.
+    waits_for_all: bool,
 }
 
 /// Ends the other processes.
@@ -69,7 +72,9 @@ impl HeldProcesses {
             wrap.wrap(ProcessSession);
         }
         let child = spawn(wrap, start.is_sandboxed)?;
-        Self::new(child, mark, start.leash)
+        let mut held = Self::new(child, mark, start.leash)?;
+        held.waits_for_all = start.waits_for_all;
+        Ok(held)
     }
 
     /// Starts a program in its own session, without a sandbox or a leash.
@@ -99,6 +104,7 @@ impl HeldProcesses {
                 leash,
                 left: 0,
             },
+            waits_for_all: false,
         })
     }
 
@@ -107,13 +113,17 @@ impl HeldProcesses {
         self.child.as_mut()
     }
 
-    /// Waits until the program itself has ended.
+    /// Waits until the program itself has ended, or all of its processes have. Cancel-safe.
     ///
     /// # Errors
     ///
     /// The operating system reports an error, or the leash could not start the program.
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
+        // A leash ends after all others.
+        if self.waits_for_all && self.rest.leash.is_none() {
+            self.rest.tree.wait_for_all().await;
+        }
         self.rest.released(status)
     }
 
@@ -202,49 +212,63 @@ pub(crate) struct ProgramStart {
     leash: Option<Leash>,
     /// True if the program runs in a sandbox.
     pub(crate) is_sandboxed: bool,
+    waits_for_all: bool,
 }
 
 impl ProgramStart {
     /// Prepares the start of `file`, whose `argv[0]` is `name`. `prefix` are the words that put it
-    /// in a sandbox.
+    /// in a sandbox. With `waits_for_all`, it ends when all of its processes have.
     ///
     /// # Errors
     ///
     /// It would run on a leash, but it can't be run.
-    pub(crate) fn new(prefix: Vec<OsString>, name: &OsStr, file: OsString) -> io::Result<Self> {
+    pub(crate) fn new(
+        prefix: Vec<OsString>,
+        name: &OsStr,
+        file: OsString,
+        waits_for_all: bool,
+    ) -> io::Result<Self> {
         let is_sandboxed = !prefix.is_empty();
-        let mut words = prefix.into_iter();
-        if let Some(program) = words.next() {
+        // A sandbox ends all processes by itself, but it ends with the shell.
+        let leash = if is_sandboxed && !waits_for_all {
+            None
+        } else {
+            Leash::new(waits_for_all)
+        };
+        let Some((leash, [program, leashed @ ..])) = leash else {
+            let mut words = prefix.into_iter();
+            let sandbox = words.next();
             return Ok(Self {
-                program,
-                before: words.collect(),
-                name: None,
-                file: Some(file),
-                leash: None,
-                is_sandboxed,
-            });
-        }
-        let Some((leash, [program, words @ ..])) = Leash::new() else {
-            return Ok(Self {
-                program: file,
-                before: Vec::new(),
                 // Scripts see it as `$0`.
-                name: Some(name.to_owned()),
-                file: None,
+                name: sandbox.is_none().then(|| name.to_owned()),
+                before: words.collect(),
+                file: sandbox.is_some().then(|| file.clone()),
+                program: sandbox.unwrap_or(file),
                 leash: None,
                 is_sandboxed,
+                waits_for_all,
             });
         };
         // A leash would report the error only after it has started.
         super::check(&file)?;
+        let sandbox = prefix.first().cloned();
+        let before = leashed.into_iter();
         Ok(Self {
             program,
-            before: words.into_iter().chain([name.to_owned()]).collect(),
+            before: match sandbox {
+                None => before.chain([name.to_owned()]).collect(),
+                Some(sandbox) => before
+                    .chain([sandbox])
+                    // The sandbox ends with the last of its processes, or the leash ends it.
+                    .chain(prefix.into_iter().filter(|it| it != DIE_WITH_PARENT))
+                    .collect(),
+            },
             // The name in the list of processes.
             name: Some("flemma".into()),
             file: Some(file),
             leash: Some(leash),
             is_sandboxed,
+            waits_for_all,
         })
     }
 

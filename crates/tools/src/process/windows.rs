@@ -52,6 +52,8 @@ pub(crate) struct HeldProcesses {
     job: Box<dyn ChildWrapper>,
     /// True if the processes are being stopped.
     is_stopped: bool,
+    /// True if it ends when all of its processes have.
+    waits_for_all: bool,
 }
 
 impl HeldProcesses {
@@ -69,7 +71,11 @@ impl HeldProcesses {
         _mark: &ProcessMark,
         start: ProgramStart,
     ) -> io::Result<Self> {
-        Self::in_job(wrap, start.is_sandboxed)
+        let held = Self::in_job(wrap, start.is_sandboxed)?;
+        Ok(Self {
+            waits_for_all: start.waits_for_all,
+            ..held
+        })
     }
 
     /// The same as [`HeldProcesses::start`] on Windows.
@@ -88,6 +94,7 @@ impl HeldProcesses {
         Ok(Self {
             job: spawn(wrap, is_sandboxed)?,
             is_stopped: false,
+            waits_for_all: false,
         })
     }
 
@@ -96,12 +103,15 @@ impl HeldProcesses {
         self.job.inner_mut()
     }
 
-    /// Waits until the program itself has ended.
+    /// Waits until the program itself has ended, or all of its processes have.
     ///
     /// # Errors
     ///
     /// The operating system reports an error.
     pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        if self.waits_for_all {
+            return self.job.wait().await;
+        }
         // Not that of the job, which waits for background processes, too.
         self.job.inner_mut().wait().await
     }
@@ -157,15 +167,22 @@ pub(crate) struct ProgramStart {
     before: Vec<OsString>,
     /// True if the program runs in a sandbox, as given; Windows has none.
     pub(crate) is_sandboxed: bool,
+    waits_for_all: bool,
 }
 
 impl ProgramStart {
-    /// Prepares the start of `file` after the words `prefix`.
+    /// Prepares the start of `file` after the words `prefix`. With `waits_for_all`, it ends when all
+    /// of its processes have.
     ///
     /// # Errors
     ///
     /// It can't be run.
-    pub(crate) fn new(prefix: Vec<OsString>, _name: &OsStr, file: OsString) -> io::Result<Self> {
+    pub(crate) fn new(
+        prefix: Vec<OsString>,
+        _name: &OsStr,
+        file: OsString,
+        waits_for_all: bool,
+    ) -> io::Result<Self> {
         let is_sandboxed = !prefix.is_empty();
         // The system's error does not say that the file is missing.
         super::check(&file)?;
@@ -174,6 +191,7 @@ impl ProgramStart {
             program: words.next().unwrap_or_default(),
             before: words.collect(),
             is_sandboxed,
+            waits_for_all,
         })
     }
 

@@ -15,7 +15,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep};
 
 use super::Program;
-use super::job::{Job, JobEnd, Over};
+use super::supervise::{Over, ScriptEnd, Supervised};
 use super::wire::{ScriptMessage, Wire};
 use crate::context::ToolContext;
 use crate::error::ToolError;
@@ -76,7 +76,7 @@ impl Call<'_> {
         let mut over = self.once(id, ctx, &clock).await?;
         // Repeated only if bubblewrap failed before the script started.
         for _ in 0..RETRIES {
-            let JobEnd::Exited(status) = &over.end else {
+            let ScriptEnd::Exited(status) = &over.end else {
                 break;
             };
             let stderr = &over.stderr.text;
@@ -120,8 +120,10 @@ impl Call<'_> {
             "script": self.script.to_string_lossy(),
             "path": self.path.iter().map(|it| it.to_string_lossy()).collect::<Vec<_>>(),
         });
-        let job = Job::new(piped, ctx, self.tool, id.as_str());
-        Ok(job.run(ctx, clock, wire.serve(&start, ctx, clock)).await)
+        let running = Supervised::new(piped, ctx, self.tool, id.as_str());
+        Ok(running
+            .run(ctx, clock, wire.serve(&start, ctx, clock))
+            .await)
     }
 
     async fn other(
@@ -143,8 +145,8 @@ impl Call<'_> {
             drop(writer);
             ScriptMessage::Nothing
         };
-        let job = Job::new(piped, ctx, self.tool, id.as_str());
-        Ok(job.run(ctx, clock, talk).await)
+        let running = Supervised::new(piped, ctx, self.tool, id.as_str());
+        Ok(running.run(ctx, clock, talk).await)
     }
 
     fn start(
@@ -212,8 +214,8 @@ async fn report(
     ctx: &ToolContext,
 ) -> Result<ToolResult, ToolError> {
     let content = match (&over.end, &over.message) {
-        (JobEnd::Cancelled, _) => return Err(ToolError::Cancelled),
-        (JobEnd::TimedOut(limit), _) => Err(format!(
+        (ScriptEnd::Cancelled, _) => return Err(ToolError::Cancelled),
+        (ScriptEnd::TimedOut(limit), _) => Err(format!(
             "The script was stopped after {} seconds, its time limit.",
             limit.as_secs_f64()
         )),
@@ -222,14 +224,14 @@ async fn report(
         (_, ScriptMessage::Done(Some(text))) => {
             Ok(within_limits(text.clone(), output::TextEnd::Head, tool, id, ctx).await)
         }
-        (JobEnd::Exited(status), _) if status.success() => Ok(tail(&over.stdout)),
-        (JobEnd::Exited(status), ScriptMessage::Done(None)) => {
+        (ScriptEnd::Exited(status), _) if status.success() => Ok(tail(&over.stdout)),
+        (ScriptEnd::Exited(status), ScriptMessage::Done(None)) => {
             Err(format!("The script {}.", ended(*status)))
         }
-        (JobEnd::Exited(status), ScriptMessage::Nothing) => {
+        (ScriptEnd::Exited(status), ScriptMessage::Nothing) => {
             Err(format!("The script {} and gave no result.", ended(*status)))
         }
-        (JobEnd::Unknown(error), _) => Err(format!(
+        (ScriptEnd::Unknown(error), _) => Err(format!(
             "The exit status of the script is unknown: {error}."
         )),
     };

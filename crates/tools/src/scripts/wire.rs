@@ -14,8 +14,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::job::marshal;
 use super::run::{Clock, Request};
+use super::supervise::marshal;
 use crate::context::ToolContext;
 
 /// Maximum size of a message of a script: 64 MB.

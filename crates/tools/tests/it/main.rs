@@ -8,6 +8,8 @@ mod fixture;
 mod fs_search;
 mod growth;
 mod http;
+#[cfg(unix)]
+mod jobs;
 mod names;
 mod odd_files;
 mod patch;

@@ -161,6 +161,8 @@ impl Calls {
         let approved_paths = self.approved_paths(call, input);
         let mut context = self.call_environment(ctx, call).context(&call.id, by);
         context.progress = progress(ctx, call);
+        // `flemma send` ends when nothing runs any more.
+        context.user.is_asked_about_jobs = ctx.editor.can_elicit() && !ctx.editor.is_headless();
         // The user approves the files as shown; a policy approves the paths.
         if is_by_hand(by) {
             context.files.shown = self.shown(call);

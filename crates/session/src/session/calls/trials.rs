@@ -264,7 +264,8 @@ impl Calls {
     /// Returns true if the user is offered to try a call.
     pub(crate) fn can_be_tried(&self, ctx: &Ctx, call: &CallKey) -> bool {
         let tool = ctx.meant_tool(call);
-        tool.is_some_and(|it| it.0.traits().can_be_tried) && ctx.shared.settings.tools.bash.trial
+        tool.is_some_and(|(tool, input)| tool.can_be_tried(&input))
+            && ctx.shared.settings.tools.bash.trial
     }
 
     /// Starts the trials that were not asked for by a key, once their calls are shown. Returns true if
@@ -317,8 +318,8 @@ impl Calls {
         let (Some((tool, input)), Some(inbox)) = (meant, ctx.inbox.upgrade()) else {
             return ctx.inform("This call cannot run, so there is nothing to try.");
         };
-        if !tool.traits().can_be_tried {
-            return ctx.inform("Only commands can be tried.");
+        if !tool.can_be_tried(&input) {
+            return ctx.inform("Only commands can be tried, and none that runs in the background.");
         } else if !ctx.shared.settings.tools.bash.trial {
             return ctx.inform("Commands are not tried here: tools.bash.trial is false.");
         }
@@ -470,7 +471,8 @@ impl Calls {
 
     /// Returns what becomes of a pending call in plan mode. `None` if that is nothing special.
     pub(crate) fn plan_line(&self, ctx: &Ctx, call: &CallKey) -> Option<&'static str> {
-        let is_tried = ctx.is_planning() && ctx.meant_tool(call)?.0.traits().can_be_tried;
+        let (tool, input) = ctx.meant_tool(call)?;
+        let is_tried = ctx.is_planning() && tool.can_be_tried(&input);
         is_tried.then_some(PLANNED)
     }
 

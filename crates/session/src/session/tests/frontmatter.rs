@@ -16,7 +16,8 @@ flemma.opt.tools = flemma.opt.tools + "read"    -- operator overloads work too"#
 fn the_documented_selection_decides_which_tools_are_offered() {
     let stage = Stage::typed(json!({}), SELECTION);
     stage.press("advance");
-    assert_eq!(stage.script.offered(), ["bash", "calculator_async", "read"]);
+    let expected = ["bash", "calculator_async", "job_output", "job_stop", "read"];
+    assert_eq!(stage.script.offered(), expected);
 }
 
 #[test]

@@ -99,6 +99,8 @@ fn a_request_has_the_default_tools_and_those_that_the_user_adds() {
         "calculator",
         "echo",
         "edit",
+        "job_output",
+        "job_stop",
         "read",
         "wait",
         "write",

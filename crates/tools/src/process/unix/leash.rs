@@ -24,6 +24,8 @@ use crate::state_dir;
 
 /// The first argument of a leash.
 pub const LEASH: &str = "--leash";
+/// Precedes the host's id in the arguments of a leash that waits for all processes of its command.
+const FOR_ALL: &str = "all:";
 /// How long the remaining processes of a command may take to end after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_secs(1);
 /// How long SIGKILL is repeated. Once is enough unless a process forks at the same time.
@@ -32,6 +34,8 @@ const KILL_FOR: Duration = Duration::from_millis(1500);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Interval between two times at which orphans of a running command are reaped.
 const REAP_EVERY: Duration = Duration::from_secs(1);
+/// Interval between checks whether processes that the command left have ended.
+const LEFT_EVERY: Duration = Duration::from_millis(200);
 /// Interval between checks whether the command or the host has ended, where the system has no
 /// descriptors of processes.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
@@ -81,15 +85,21 @@ pub(super) struct Released {
 
 impl Leash {
     /// Creates a leash. Returns it with the words that start it, which precede the command's
-    /// program, or `None` if leashes are not enabled.
-    pub(super) fn new() -> Option<(Self, [OsString; 4])> {
+    /// program, or `None` if leashes are not enabled. With `waits_for_all`, it ends when all processes
+    /// of the command have.
+    pub(super) fn new(waits_for_all: bool) -> Option<(Self, [OsString; 4])> {
         let program = PROGRAM.get()?.as_path();
         // An update may have removed the program.
         let own = Path::new("/proc/self/exe");
         let program = if program.exists() { program } else { own };
         // Without a file for its report, there is no leash.
         let report = state_dir::temporary_path().ok()?;
-        let own = std::process::id().to_string();
+        let own = std::process::id();
+        let own = if waits_for_all {
+            format!("{FOR_ALL}{own}")
+        } else {
+            own.to_string()
+        };
         let words = [
             program.into(),
             LEASH.into(),
@@ -122,8 +132,8 @@ impl Leash {
     }
 }
 
-/// Runs as a leash: runs a command, then ends everything that it started. `words` are the
-/// arguments after [`LEASH`].
+/// Runs as a leash: runs a command, then ends everything that it started, or waits for it. `words`
+/// are the arguments after [`LEASH`].
 pub fn hold_leash(words: &[OsString]) -> ExitCode {
     let [host, report, name, file, arguments @ ..] = words else {
         return ExitCode::FAILURE;
@@ -142,13 +152,22 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let host = host.to_str().and_then(|host| host.parse().ok());
+    let host = host.to_str().unwrap_or_default();
+    let (host, waits_for_all) = match host.strip_prefix(FOR_ALL) {
+        Some(host) => (host, true),
+        None => (host, false),
+    };
+    let host = host.parse().ok();
     // 0 is the parent of no process here, so an invalid number ends the command at once.
     let host = host.unwrap_or_default();
     let Some(status) = wait_for(child.id(), host) else {
         super::end_descendants();
         return ExitCode::FAILURE;
     };
+    if waits_for_all && !wait_for_rest(host) {
+        super::end_descendants();
+        return ExitCode::FAILURE;
+    }
     let left = end_rest(host);
     if left > 0 || status.code().is_none() {
         write_report(report.as_ref(), &format!("{} {left}", status.into_raw()));
@@ -227,6 +246,19 @@ fn wait_for_any(ends: &[OwnedFd], pause: Duration) {
         .collect();
     // The caller looks again after an error as well.
     let _ = poll(&mut ends, Timespec::try_from(pause).ok().as_ref());
+}
+
+/// Waits for the processes that the command left running. Returns false once the process `host` is
+/// gone.
+fn wait_for_rest(host: u32) -> bool {
+    let end: Vec<OwnedFd> = end_of(host).into_iter().collect();
+    while super::has_children() {
+        if parent_id() != host {
+            return false;
+        }
+        wait_for_any(&end, LEFT_EVERY);
+    }
+    true
 }
 
 /// Ends the processes that the command left running, and returns their number.

@@ -291,6 +291,8 @@ const TERM_GRACE: Duration = Duration::from_millis(1000);
 const KILL_FOR: Duration = Duration::from_millis(1500);
 /// Interval between two searches.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The same while a command may run for hours.
+const WAIT_EVERY: Duration = Duration::from_millis(200);
 
 /// The processes of one call.
 #[derive(Debug, Clone)]
@@ -328,6 +330,18 @@ impl Tree {
         let count = self.end_all().await;
         self.leave();
         count
+    }
+
+    /// Waits until all processes have ended by themselves.
+    pub(super) async fn wait_for_all(&self) {
+        let mut known = HashSet::new();
+        loop {
+            // First, because the caller may begin anew for each piece of output.
+            sleep(WAIT_EVERY).await;
+            if self.living(&mut known).await.is_empty() {
+                return;
+            }
+        }
     }
 
     /// Leaves the processes that still run alone from now on.

@@ -13,7 +13,7 @@ use std::{fs, io};
 use super::identity::Machine;
 use super::tree::{Root, Tree};
 use crate::files::{Fingerprint, RealPath};
-use crate::sandbox::SandboxLimits;
+use crate::sandbox::{DIE_WITH_PARENT, SandboxLimits};
 use crate::secrets::Concealed;
 
 /// Its name in the log.
@@ -89,7 +89,7 @@ pub(super) fn words(program: &Path, extra: &[String], held: &MountPlan<'_>) -> V
     }
     // Without a new session, a command could type into the user's terminal by TIOCSTI
     // (CVE-2017-5226).
-    words.all(["--die-with-parent", "--new-session", "--chdir"]);
+    words.all([DIE_WITH_PARENT, "--new-session", "--chdir"]);
     let cwd = limits.view().map(|view| view.inside(held.cwd));
     words.0.push(cwd.unwrap_or_else(|| held.cwd.into()).into());
     // The user's own arguments come last, so that they take precedence.

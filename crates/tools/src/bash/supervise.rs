@@ -2,8 +2,10 @@
 //!
 //! Decides when to stop the command, and words the result.
 
+use std::future::pending;
 use std::io;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chat::tool::ToolUseId;
@@ -13,18 +15,22 @@ use tokio::io::AsyncReadExt;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::ToolContext;
+use crate::context::{Progress, ToolContext};
+use crate::elicitation::{Elicitation, Form, FormContent, FormReply};
 use crate::error::ToolError;
+use crate::jobs::{Job, Jobs};
 use crate::output::{Capture, Captured, FullOutput, Live, tail};
 use crate::process::Running;
 use crate::sandbox::Sandbox;
 use crate::tool::ToolResult;
 
-/// How long to read output after the shell has exited. A background job may keep the pipe open
+/// How long to read output after the shell has exited. A background process may keep the pipe open
 /// forever.
 const DRAIN: Duration = Duration::from_millis(200);
 /// How long to wait for a killed shell. It takes longer only if the kernel is stuck.
 const REAP: Duration = Duration::from_secs(1);
+/// How long before its time limit the user is asked whether a command becomes a job.
+const ASK_BEFORE: Duration = Duration::from_secs(10);
 /// Bytes read at once; the capacity of a pipe.
 const CHUNK: usize = 64 * 1024;
 
@@ -40,10 +46,29 @@ pub(super) enum CommandEnd {
     Unknown(io::Error),
 }
 
+impl CommandEnd {
+    /// Says how it ended, in a clause.
+    fn clause(&self) -> String {
+        match self {
+            Self::Exited(status) => sentence(*status).replace("Command", "it"),
+            Self::TimedOut(limit) => format!(
+                "it was stopped at its time limit of {} seconds",
+                limit.as_secs_f64()
+            ),
+            Self::Cancelled => "it was stopped".to_owned(),
+            Self::Unknown(error) => format!("its exit status is unknown: {error}"),
+        }
+    }
+}
+
 /// A running command and its captured output.
-pub(super) struct Job {
+pub(super) struct Supervised {
     running: Running,
     cancel: CancellationToken,
+    /// The job that it is, or may become.
+    job: Option<Arc<Job>>,
+    jobs: Jobs,
+    elicitation: Arc<dyn Elicitation>,
     capture: Capture,
     live: Live,
     chunk: Vec<u8>,
@@ -53,11 +78,14 @@ pub(super) struct Job {
     keeps: bool,
 }
 
-impl Job {
+impl Supervised {
     pub(super) fn new(running: Running, id: &ToolUseId, ctx: &ToolContext) -> Self {
         Self {
             running,
             cancel: ctx.cancel.clone(),
+            job: ctx.exec.job.clone(),
+            jobs: ctx.exec.jobs.clone(),
+            elicitation: ctx.user.elicitation.clone(),
             capture: Capture::new(&ctx.output_dir, "bash", id.as_str()),
             live: Live::new(ctx.progress.clone()),
             chunk: Vec::with_capacity(CHUNK),
@@ -69,6 +97,9 @@ impl Job {
     /// Reads until the command ends, reaches `limit`, or is cancelled. When this returns, none
     /// of its processes is running.
     pub(super) async fn run(mut self, limit: Duration) -> Report {
+        if let Some(job) = &self.job {
+            job.has_started();
+        }
         let end = self.follow(limit).await;
         let by_itself = matches!(end, CommandEnd::Exited(_));
         self.keeps = !matches!(end, CommandEnd::Cancelled);
@@ -82,6 +113,9 @@ impl Job {
         // Reaps the shell, unless it has exited by itself.
         let _ = timeout(REAP, self.running.held.reap()).await;
         self.live.send();
+        if let Some(job) = &self.job {
+            job.exited(end.clause());
+        }
         Report {
             captured: self.capture.finish().await,
             end,
@@ -103,13 +137,21 @@ impl Job {
 
     async fn follow(&mut self, limit: Duration) -> CommandEnd {
         let deadline = sleep(limit);
-        tokio::pin!(deadline);
+        // A job has been asked for already.
+        let asking = self.job.clone().filter(|it| !it.is_in_background());
+        let asking = consent(self.elicitation.clone(), asking.is_some(), limit);
+        tokio::pin!(deadline, asking);
+        let (mut is_asking, mut has_limit) = (true, true);
         loop {
             tokio::select! {
                 // Biased: a command that prints without pause must not delay its cancel.
                 biased;
                 () = self.cancel.cancelled() => return CommandEnd::Cancelled,
-                () = &mut deadline => return CommandEnd::TimedOut(limit),
+                is_wanted = &mut asking, if is_asking => {
+                    is_asking = false;
+                    has_limit = !(is_wanted && self.detach());
+                }
+                () = &mut deadline, if has_limit => return CommandEnd::TimedOut(limit),
                 status = self.running.held.wait() => {
                     return status.map_or_else(CommandEnd::Unknown, CommandEnd::Exited);
                 }
@@ -121,6 +163,19 @@ impl Job {
         }
     }
 
+    /// Lets the command run on as a job. Returns false if that is not possible.
+    fn detach(&mut self) -> bool {
+        let is_detached = self
+            .job
+            .as_ref()
+            .is_some_and(|it| it.detach(&self.jobs).is_ok());
+        if is_detached {
+            // Nobody looks at the call any more.
+            self.live = Live::new(Progress::default());
+        }
+        is_detached
+    }
+
     /// Reads the rest of the pipe for at most [`DRAIN`].
     async fn drain(&mut self) {
         let rest = async {
@@ -129,7 +184,7 @@ impl Job {
                 self.take(read).await;
             }
         };
-        // Output that comes later is that of a background job, and is lost.
+        // Output that comes later is that of a background process, and is lost.
         let _ = timeout(DRAIN, rest).await;
     }
 
@@ -139,9 +194,34 @@ impl Job {
         if self.keeps {
             let text = self.capture.push(&self.chunk).await;
             self.live.push(&text);
+            if let Some(job) = &self.job {
+                job.output(&text);
+                if let Some(file) = self.capture.file() {
+                    job.has_file(file);
+                }
+            }
         }
         self.chunk.clear();
     }
+}
+
+/// Asks shortly before a time limit whether the command becomes a job. Returns true if the user wants
+/// that. Waits forever if nobody can be asked.
+async fn consent(elicitation: Arc<dyn Elicitation>, can_ask: bool, limit: Duration) -> bool {
+    let Some(before) = limit.checked_sub(ASK_BEFORE).filter(|_| can_ask) else {
+        return pending().await;
+    };
+    sleep(before).await;
+    let message = format!(
+        "The time limit is in {} s. Let it run on in the background?",
+        ASK_BEFORE.as_secs()
+    );
+    let form = Form {
+        by: "Flemma".to_owned(),
+        message,
+        wanted: FormContent::Fields(Vec::new()),
+    };
+    matches!(elicitation.ask(form).await, FormReply::Accepted(_))
 }
 
 // Words the result of a command for the model.

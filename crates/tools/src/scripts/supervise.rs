@@ -28,7 +28,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// How a script ended.
 #[derive(Debug)]
-pub(super) enum JobEnd {
+pub(super) enum ScriptEnd {
     /// It exited, or another process killed it.
     Exited(ExitStatus),
     /// It was stopped at its time limit.
@@ -42,7 +42,7 @@ pub(super) enum JobEnd {
 /// A script that has ended.
 pub(super) struct Over {
     /// How it ended.
-    pub end: JobEnd,
+    pub end: ScriptEnd,
     /// The last message of its code.
     pub message: ScriptMessage,
     /// Its standard output.
@@ -52,14 +52,14 @@ pub(super) struct Over {
 }
 
 /// A running script and its captured output.
-pub(super) struct Job {
+pub(super) struct Supervised {
     piped: Piped,
     stdout: Output,
     stderr: Output,
     live: Live,
 }
 
-impl Job {
+impl Supervised {
     /// Supervises a started script. Long output is stored under the tool's name and the call's id.
     pub(super) fn new(mut piped: Piped, ctx: &ToolContext, name: &str, id: &str) -> Self {
         let output = |pipe| Output {
@@ -86,7 +86,7 @@ impl Job {
         tokio::pin!(talk);
         let mut message = None;
         let end = self.follow(ctx, clock, talk.as_mut(), &mut message).await;
-        let by_itself = matches!(end, JobEnd::Exited(_));
+        let by_itself = matches!(end, ScriptEnd::Exited(_));
         // The last message may still be on the wire when the process has ended.
         if by_itself && message.is_none() {
             message = timeout(DRAIN, talk).await.ok();
@@ -130,17 +130,17 @@ impl Job {
         clock: &Clock,
         mut talk: std::pin::Pin<&mut impl Future<Output = ScriptMessage>>,
         message: &mut Option<ScriptMessage>,
-    ) -> JobEnd {
+    ) -> ScriptEnd {
         let up = clock.up();
         tokio::pin!(up);
         loop {
             // Biased, so that a flood of output can delay neither a cancel nor the time limit.
             tokio::select! {
                 biased;
-                () = ctx.cancel.cancelled() => return JobEnd::Cancelled,
-                () = &mut up => return JobEnd::TimedOut(clock.limit()),
+                () = ctx.cancel.cancelled() => return ScriptEnd::Cancelled,
+                () = &mut up => return ScriptEnd::TimedOut(clock.limit()),
                 status = self.piped.wait() => {
-                    return status.map_or_else(JobEnd::Unknown, JobEnd::Exited);
+                    return status.map_or_else(ScriptEnd::Unknown, ScriptEnd::Exited);
                 }
                 // A future that has ended must not be polled again.
                 ended = &mut talk, if message.is_none() => *message = Some(ended),
