@@ -189,7 +189,7 @@ fn the_context_is_as_documented() {
             "{\n  list = { 1, 2 }\n}",
             true,
             here,
-            30,
+            120,
             here,
             format!("{here}/question.chat"),
             format!("{here}/a/b.txt"),

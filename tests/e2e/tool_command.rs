@@ -96,7 +96,7 @@ fn the_list_says_what_happens_to_a_call() {
     );
     assert!(
         ran.out
-            .contains("read               runs    Read a text file.")
+            .contains("read               runs    Read a text file, or look at an image")
     );
 }
 
