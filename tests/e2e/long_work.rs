@@ -102,35 +102,33 @@ fn expect_summaries(provider: &Provider, chat: &str) {
 #[test]
 fn a_command_line_run_of_300_turns_fills_a_small_window_four_times() {
     // Thinking that is bound to what a summary replaces would be refused.
-    {
-        let provider = provider(Strict::anthropic_without_dropping());
-        let shell = Shell::new(&provider);
-        let config = "provider = \"anthropic\"\nmodel = \"claude-opus-5-5\"\n[tools]\nrequire_approval = false\n\
-                      [models.claude-opus-5-5]\ncontext = 32000\n";
-        shell.configure(config);
-        for (at, number) in NUMBERS.into_iter().enumerate() {
-            shell.write(&format!("{at}.txt"), &content(number));
-        }
-        let most = (TURNS + 1).to_string();
-        let ran = shell.run(&[
-            "send",
-            "a.chat",
-            "-m",
-            TASK,
-            "--max-turns",
-            &most,
-            "--compact-at",
-            "80%",
-            "--events",
-            "jsonl",
-        ]);
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-        let chat = shell.read("a.chat");
-        assert!(chat.contains(&answer()), "{}", &chat[chat.len() - 2000..]);
-        expect_summaries(&provider, &chat);
-        let events = ran.out.matches("\"event\":\"summarized\"").count();
-        assert_eq!(events, chat.matches("<!-- flemma:summary").count());
+    let provider = provider(Strict::anthropic_without_dropping());
+    let shell = Shell::new(&provider);
+    let config = "provider = \"anthropic\"\nmodel = \"claude-opus-5-5\"\n[tools]\nrequire_approval = false\n\
+                  [models.claude-opus-5-5]\ncontext = 32000\n";
+    shell.configure(config);
+    for (at, number) in NUMBERS.into_iter().enumerate() {
+        shell.write(&format!("{at}.txt"), &content(number));
     }
+    let most = (TURNS + 1).to_string();
+    let ran = shell.run(&[
+        "send",
+        "a.chat",
+        "-m",
+        TASK,
+        "--max-turns",
+        &most,
+        "--compact-at",
+        "80%",
+        "--events",
+        "jsonl",
+    ]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let chat = shell.read("a.chat");
+    assert!(chat.contains(&answer()), "{}", &chat[chat.len() - 2000..]);
+    expect_summaries(&provider, &chat);
+    let events = ran.out.matches("\"event\":\"summarized\"").count();
+    assert_eq!(events, chat.matches("<!-- flemma:summary").count());
 }
 
 #[test]
@@ -150,4 +148,24 @@ fn a_run_of_300_turns_in_neovim_fills_a_small_window_four_times() {
     }
     wait_end(&editor, &format!("{}\n\n@You:\n\n", answer()));
     expect_summaries(&provider, &editor.text());
+}
+
+#[test]
+fn a_dry_run_asks_for_no_summary() {
+    let provider = Provider::anthropic([Answer::says("Yes.").usage(30_000, 50)]);
+    let shell = Shell::new(&provider);
+    shell.configure("provider = \"anthropic\"\nmodel = \"m\"\n[models.m]\ncontext = 32000\n");
+    let ran = shell.run(&["send", "a.chat", "-m", "Go."]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = shell.run(&[
+        "send",
+        "a.chat",
+        "-m",
+        "More.",
+        "--compact-at",
+        "50%",
+        "--dry-run",
+    ]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(provider.requests().len(), 1);
 }

@@ -281,10 +281,6 @@ impl Cycle {
             CycleEvent::FollowUp(text) => self.follow_up(text, document, options),
             CycleEvent::Ask { text, send } => self.ask(text, send, document, options),
             CycleEvent::Compact(wishes) => self.compact(wishes),
-            CycleEvent::Drafted => {
-                self.request = false;
-                Vec::new()
-            }
             CycleEvent::Summarize(summary) => place_summary(&summary, document),
             CycleEvent::TakeBack(texts) => self.take_back(texts, document, options),
         }

@@ -145,10 +145,9 @@ pub enum CycleEvent {
         /// True if it has a question, so that it is sent.
         send: bool,
     },
-    /// `:Flemma compact`: has the model write a summary, with what the user wants from it.
+    /// `:Flemma compact`: has the model write a summary, with what the user wants from it. Its request
+    /// ends with [`CycleEvent::AnswerEnded`], as if it was cancelled, because the chat gets no answer.
     Compact(String),
-    /// The request for a summary ended, and nothing is sent.
-    Drafted,
     /// Puts a summary into the text.
     Summarize(Summary),
     /// `:Flemma queue!`: moves queued messages and these texts into the prompt without

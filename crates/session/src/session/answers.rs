@@ -32,11 +32,16 @@ impl Session {
 
     /// Takes the end of a request for a summary.
     pub(super) fn drafted(&mut self, number: u64, drafted: Drafted) {
-        match self.request.drafted(&self.ctx, number, drafted) {
-            AfterDraft::Nothing => {}
+        let Some((cost, next)) = self.request.drafted(&self.ctx, number, drafted) else {
+            return;
+        };
+        self.ctx.cycle.spend(cost.unwrap_or_default());
+        match next {
             AfterDraft::Place(summary) => self.queue.push(CycleEvent::Summarize(summary)),
             AfterDraft::Send => self.send(),
-            AfterDraft::Rest => self.queue.push(CycleEvent::Drafted),
+            AfterDraft::Rest => self
+                .queue
+                .push(CycleEvent::AnswerEnded(AnswerEnd::Cancelled)),
         }
     }
 

@@ -58,7 +58,7 @@ const TRIES: u32 = 2;
 /// What is known about summaries in a chat.
 #[derive(Debug, Default)]
 pub(super) struct Summaries {
-    /// Tokens of the last request and its answer, unless a summary was placed since.
+    /// Tokens of the last request of this session and its answer; 0 if a summary was placed since.
     tokens: Option<u64>,
     /// The tokens of the chat when a summary was offered, or could not be made, since the last one was
     /// placed.
@@ -84,8 +84,6 @@ pub struct Drafted {
 
 /// What follows from the end of a request for a summary.
 pub(in crate::session) enum AfterDraft {
-    /// The user cancelled it.
-    Nothing,
     /// The summary gets its place, and the chat is sent.
     Place(Summary),
     /// The chat is sent without it.
@@ -105,8 +103,10 @@ impl Request {
         sends: bool,
     ) {
         let cancel = CancellationToken::new();
+        let note = "Writing a summary".to_owned();
+        ctx.editor.emit(SessionEvent::RequestNote(note.clone()));
         let mut open = Open::new(number, cancel.clone());
-        open.note = Some("Writing a summary".to_owned().into());
+        open.note = Some(note.into());
         self.open = Some(open);
         let summarizing = Summarizing {
             number,
@@ -123,7 +123,9 @@ impl Request {
 
     /// Returns true if the options want a summary before the next request.
     pub(in crate::session) fn is_summary_due(&self, ctx: &Ctx) -> bool {
-        ctx.rules().settings.context.auto_compact && self.nearly_full(ctx).is_some()
+        ctx.rules().settings.context.auto_compact
+            && !ctx.editor.is_dry_run()
+            && self.nearly_full(ctx).is_some()
     }
 
     /// Offers a summary once the context is nearly full.
@@ -164,6 +166,11 @@ impl Request {
     /// Returns about how many tokens the next request has, as far as its provider counted the last one.
     fn context_tokens(&self, ctx: &Ctx) -> Option<u64> {
         let counted = self.summaries.tokens.or_else(|| {
+            // Only on the command line is the chat not compared with the ledger.
+            let is_compared = !ctx.editor.is_headless();
+            if is_compared {
+                return self.sent_tokens();
+            }
             let ledger = self.sent.ledger();
             let ledger = ledger.of(ctx.place.path());
             ledger.answered().map(|it| it.tokens)
@@ -181,25 +188,23 @@ impl Request {
         self.summaries.tokens = Some(tokens);
     }
 
-    /// Takes the end of a request for a summary. Shows the draft, unless the chat waits for it.
+    /// Takes the end of a request for a summary. Shows the draft, unless the chat waits for it. Returns
+    /// its cost in dollars and what follows; `None` if it was cancelled, so that its end follows.
     pub(in crate::session) fn drafted(
         &mut self,
         ctx: &Ctx,
         number: u64,
         drafted: Drafted,
-    ) -> AfterDraft {
-        // It was cancelled, and its end follows.
-        if self.open_as(number).is_none_or(|open| open.end.is_some()) {
-            return AfterDraft::Nothing;
-        }
+    ) -> Option<(Option<f64>, AfterDraft)> {
+        self.open_as(number).filter(|open| open.end.is_none())?;
         self.open = None;
         let Drafted {
             sends,
             draft,
             meter,
         } = drafted;
-        meter.add_usage(ctx);
-        match draft {
+        let cost = meter.add_usage(ctx);
+        let next = match draft {
             Ok(draft) if sends => AfterDraft::Place(self.placed(ctx, draft, true)),
             Ok(draft) => {
                 review(ctx, draft, None);
@@ -217,7 +222,8 @@ impl Request {
                 ctx.editor.report_problem(&problem);
                 AfterDraft::Rest
             }
-        }
+        };
+        Some((cost, next))
     }
 
     /// Takes a draft that the user wrote. Returns the summary, or shows the draft again if it cannot be
@@ -259,7 +265,10 @@ impl Request {
         let mut ledger = ledger.of(ctx.place.path());
         ledger.note_summary(&document, &comment);
         shorten_all(&document, replaced.end, &mut ledger);
-        self.summaries = Summaries::default();
+        self.summaries = Summaries {
+            tokens: Some(0),
+            settled: None,
+        };
         self.sent.follow_everything();
         let (buffer, messages) = (ctx.buffer.id(), replaced.len());
         ctx.editor
@@ -401,7 +410,6 @@ impl Summarizing {
         let sending = models.answer(to, prompt, events, note, self.cancel.clone());
         let reading = async {
             let (mut answer, mut text) = (AnswerBuilder::default(), String::new());
-            let mut end = None;
             while let Some(batch) = batches.recv().await {
                 for event in batch {
                     match &event {
@@ -411,20 +419,22 @@ impl Summarizing {
                         _ => {}
                     }
                     match answer.take(event) {
-                        Some(AnswerEvent::Complete) => end = Some(Ok(())),
+                        Some(AnswerEvent::Complete) => return Ok(text),
                         Some(AnswerEvent::Limited(problem) | AnswerEvent::Failed(problem)) => {
                             let fix = "Run :Flemma compact again.";
-                            end = Some(Err(Problem::new(problem.what, fix)));
+                            return Err(Problem::new(problem.what, fix));
                         }
                         _ => {}
                     }
                 }
             }
-            let cut = || Problem::new("The answer with the summary was cut off.", "");
-            end.unwrap_or_else(|| Err(cut())).map(|()| text)
+            Err(Problem::new("The answer with the summary was cut off.", ""))
         };
-        let ((), text) = tokio::join!(sending, reading);
-        text
+        tokio::pin!(reading);
+        tokio::select! {
+            text = &mut reading => text,
+            () = sending => reading.await,
+        }
     }
 }
 

@@ -349,3 +349,25 @@ fn a_run_goes_on_without_a_summary_that_saves_too_little() {
     stage.wait_notice("The chat is sent without a summary.");
     assert_eq!(stage.script.requests(), 6);
 }
+
+#[test]
+fn what_the_user_sends_during_a_summary_goes_into_the_prompt() {
+    let stage = stage(&chat());
+    stage.script.answers_next(Vec::new());
+    stage.key("compact").wait_request(1);
+    stage.key_at("steer", "", json!({"text": "Typed meanwhile."}));
+    stage
+        .record()
+        .reviewed
+        .push_back(ReviewEdit(Box::new(str::to_owned)));
+    stage
+        .script
+        .continues(says("It is done, with tabs and plan.md."));
+    stage.wait_text("It is done").wait_text("Typed meanwhile.");
+    let text = stage.text();
+    assert!(
+        text.trim_end().ends_with("@You:\nTyped meanwhile."),
+        "{text}"
+    );
+    assert_eq!(stage.script.requests(), 1);
+}
