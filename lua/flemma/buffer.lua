@@ -326,6 +326,15 @@ local function follow_editor()
     -- While a chat is wiped out, its window may show another buffer already.
     vim.iter(vim.tbl_keys(chats)):filter(api.nvim_buf_is_loaded):each(M.resized)
   end)
+  -- Neovim shows nothing above the end of a window that has become higher.
+  on("WinResized", "the end of chats", function()
+    for _, window in ipairs(vim.v.event.windows) do
+      local buffer = api.nvim_win_is_valid(window) and api.nvim_win_get_buf(window)
+      if chats[buffer] then
+        follow.fill(buffer)
+      end
+    end
+  end)
 end
 
 --- Tells the host that the file holds the chat, if it does.

@@ -153,17 +153,24 @@ end
 --- Begins a window with the highest line from which it still shows all lines below.
 local function show_end(window)
   local info = vim.fn.getwininfo(window)[1]
-  local top = info.topline
+  local top, topfill = info.topline, 0
   api.nvim_win_call(window, function()
     while top > 1 do
       local fold = vim.fn.foldclosed(top - 1)
       local above = fold ~= -1 and fold or top - 1
-      if api.nvim_win_text_height(window, { start_row = above - 1 }).all > info.height then
+      local rows = api.nvim_win_text_height(window, { start_row = above - 1 }).all
+      local fill = api.nvim_win_text_height(window, { start_row = above - 1, end_row = above - 1 }).fill
+      if rows - fill > info.height then
         break
       end
       top = above
+      if rows > info.height then
+        -- As many of the virtual lines above it as there is room for.
+        topfill = info.height - (rows - fill)
+        break
+      end
     end
-    vim.fn.winrestview({ topline = top, topfill = 0 })
+    vim.fn.winrestview({ topline = top, topfill = topfill })
   end)
 end
 

@@ -262,3 +262,24 @@ fn a_key_on_a_pending_call_that_is_on_screen_scrolls_nothing() {
         }
     }
 }
+
+#[test]
+fn a_window_that_becomes_higher_still_shows_what_is_above_the_end() {
+    let content: String = (1..=40).map(|it| format!("line {it}\n")).collect();
+    let input = json!({"label": "", "path": "x", "content": content});
+    let call = Answer::new().tool_use("t_1", "write", &input);
+    let provider = Provider::anthropic([call, Answer::says(END)]);
+    let editor = start(&provider, &json!({"require_approval": false}));
+    editor.keys("G<C-]>");
+    wait_end(&editor, &format!("{END}\n\n@You:\n\n"));
+    // What the run changed is shown as virtual lines above the prompt.
+    let is_full = |rows: &[String]| rows.iter().filter(|it| it.starts_with('~')).count() < 3;
+    editor.wait_screen("the changes", |rows| {
+        is_full(rows) && rows.iter().any(|it| it.contains("line 40"))
+    });
+    editor.keys(":belowright 15new<CR>");
+    editor.keys(":q<CR>");
+    editor.wait_screen("the changes again", |rows| {
+        is_full(rows) && rows.iter().any(|it| it.contains("line 40"))
+    });
+}

@@ -269,7 +269,9 @@ pub fn completed(document: &Document<'_>, replaced: &Range<usize>, summary: &str
                         }
                         Block::ToolUse(call) => {
                             let input = document.input(call).unwrap_or_default();
-                            if let Some(path) = input.get("path").and_then(|it| it.as_str()) {
+                            let path = input.get("path").and_then(|it| it.as_str());
+                            // A search names its folder.
+                            if let Some(path) = path.filter(|it| has_extension(it)) {
                                 files.add(path, summary);
                             }
                         }
@@ -337,6 +339,10 @@ impl Mentions {
             .trim_end()
             .to_owned()
     }
+}
+
+fn has_extension(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|it| it.contains('.'))
 }
 
 /// Returns true if a line of the user states a rule, as far as words show that.
