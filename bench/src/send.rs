@@ -45,6 +45,7 @@ pub fn run(table: &mut Table) -> io::Result<()> {
         })?;
         if lines == 50_000 {
             table.add(contexts(&with))?;
+            table.add(summaries(&with))?;
         }
     }
     Ok(())
@@ -66,6 +67,32 @@ fn contexts(editor: &Editor) -> Row {
         hand: None,
         ours,
         budget: Budget::median(50.0),
+        lines: None,
+    }
+}
+
+/// A summary of most of the chat, from the command that puts it into the chat to its line.
+fn summaries(editor: &Editor) -> Row {
+    let mut ours = Samples::default();
+    for _ in 0..RUNS {
+        press(editor, ":Flemma compact<CR>");
+        await_row(editor, "the draft", |row| row.starts_with(" :w replaces"));
+        rest(editor);
+        let start = Instant::now();
+        press(editor, ":w<CR>");
+        await_row(editor, "the summary", |row| {
+            row.contains("<!-- flemma:summary")
+        });
+        ours.add(since(start));
+        rest(editor);
+        editor.keys("uG");
+        rest(editor);
+    }
+    Row {
+        what: "placing a summary, 50k lines".to_owned(),
+        hand: None,
+        ours,
+        budget: Budget::median(16.0),
         lines: None,
     }
 }

@@ -190,6 +190,8 @@ local function create(review)
   vim.bo[buffer].modeline = false
   if review.words == WORDS.summary then
     vim.bo[buffer].filetype = "markdown"
+    -- Neovim asks before a draft that was changed is dropped.
+    vim.bo[buffer].bufhidden = "wipe"
   else
     colors.start(buffer)
     require("flemma.review.hunks").set_keys(buffer)

@@ -22,7 +22,7 @@ use crate::approval::{Answers, CallKey};
 use crate::document::{Document, PairedCall, Parsed, Role};
 use crate::origin::Origins;
 use crate::tool::ToolOutcome;
-use crate::{prompt, summary};
+use crate::{prompt, summary, write};
 use event::Ledger;
 use messages::QueuedMessages;
 use provenance::Provenance;
@@ -61,6 +61,8 @@ pub struct Cycle {
     disarmed: bool,
     /// The requests since the user last sent one.
     run: AutopilotRun,
+    /// The user's text below the calls when the last request was sent.
+    sent_words: Option<String>,
     /// Why autopilot stopped, until the next key.
     stopped: Option<AutopilotStop>,
     /// The origin of calls and approvals.
@@ -281,7 +283,11 @@ impl Cycle {
             CycleEvent::FollowUp(text) => self.follow_up(text, document, options),
             CycleEvent::Ask { text, send } => self.ask(text, send, document, options),
             CycleEvent::Compact(wishes) => self.compact(wishes),
-            CycleEvent::Summarize(summary) => place_summary(&summary, document),
+            CycleEvent::Summarize(summary) => self.summarize(&summary, document, options),
+            CycleEvent::Unsummarized => {
+                self.send_after_summary();
+                self.settle(document, options)
+            }
             CycleEvent::TakeBack(texts) => self.take_back(texts, document, options),
         }
     }
@@ -295,6 +301,61 @@ impl Cycle {
         }
         self.request = true;
         vec![Effect::Summarize(wishes)]
+    }
+
+    /// Puts a summary into the text, and then sends the conversation if that is due.
+    fn summarize(
+        &mut self,
+        summary: &Summary,
+        document: &Document<'_>,
+        options: &Options,
+    ) -> Vec<Effect> {
+        let is_same = summary::digest(document, &summary.replaced) == Some(summary.digest);
+        let edit = is_same
+            .then(|| summary::place(document, &summary.replaced, &summary.text, &summary.when));
+        // Otherwise the block in a summary could close a fence above it. Lines at the end of a
+        // message do not move the messages.
+        let closing = write::close_fences(document);
+        if summary.sends {
+            self.send_after_summary();
+        }
+        let Some(edit) = edit.flatten().filter(|_| closing.is_empty()) else {
+            let mut effects = vec![Effect::warn(
+                "The summary was not put into the chat, because the chat has changed or has a code block that is not \
+                 closed. Run :Flemma compact again.",
+            )];
+            effects.extend(self.settle(document, options));
+            return effects;
+        };
+        // The comment is below the role marker.
+        let line = edit.lines.start + 1;
+        let mut effects = vec![Effect::Edit(vec![edit])];
+        if !summary.sends {
+            effects.push(Effect::Cursor {
+                line,
+                insert: false,
+                asked: true,
+            });
+        }
+        effects
+    }
+
+    /// Begins to send the conversation again, for which a summary was made. What the user typed
+    /// meanwhile is not sent without another key.
+    fn send_after_summary(&mut self) {
+        if !self.request {
+            return;
+        }
+        self.request = false;
+        // The request counts once.
+        self.run.turns = self.run.turns.saturating_sub(1);
+        let words = self.sent_words.take();
+        self.begin(Goal::Settled, words, Start::Other);
+        if let Some(batch) = &mut self.batch {
+            batch.worked = true;
+            // A key or autopilot sent it already.
+            batch.steered = true;
+        }
     }
 
     /// Records approvals that appeared in or disappeared from the text.
@@ -328,31 +389,6 @@ impl Cycle {
             start,
         });
     }
-}
-
-/// Puts a summary into the text, and sends the conversation if that is due.
-fn place_summary(summary: &Summary, document: &Document<'_>) -> Vec<Effect> {
-    let edit = summary::place(document, &summary.replaced, &summary.text, &summary.when);
-    let mut effects = Vec::new();
-    match edit {
-        None => effects.push(Effect::warn(
-            "The summary has no place any more, because the chat has changed. Run :Flemma compact again.",
-        )),
-        Some(edit) => {
-            // The comment is below the role marker.
-            let line = edit.lines.start + 1;
-            effects.push(Effect::Edit(vec![edit]));
-            if !summary.sends {
-                effects.push(Effect::Cursor {
-                    line,
-                    insert: false,
-                    asked: true,
-                });
-            }
-        }
-    }
-    effects.extend(summary.sends.then_some(Effect::Send));
-    effects
 }
 
 /// Returns the call whose blocks cover a line.

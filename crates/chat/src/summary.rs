@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use crate::document::{Block, Document, Role};
@@ -14,7 +15,7 @@ use crate::prompt::{Own, Part, Prompt, PromptMessage, PromptRole, own_text, part
 use crate::references::{self, Piece};
 use crate::scan::escape_line;
 use crate::shorten::shortened;
-use crate::text::Lines;
+use crate::text::{Lines, Text};
 use crate::truncate::{ceil_char_boundary, floor_char_boundary};
 use crate::write::TextEdit;
 
@@ -23,9 +24,9 @@ const ARGUMENTS: usize = 500;
 /// Maximum bytes of a result in a transcript that is too long.
 const RESULT: usize = 400;
 /// Maximum items of a kind that are listed because the summary does not mention them.
-const LISTED: usize = 20;
+const LISTED: usize = 10;
 /// Maximum columns of such an item.
-const WIDTH: usize = 200;
+const WIDTH: usize = 120;
 
 /// Returns the lines of the comments of summaries, by message, the last first.
 pub fn comments(document: &Document<'_>) -> impl Iterator<Item = (usize, Lines)> {
@@ -93,6 +94,18 @@ pub fn lines(document: &Document<'_>, messages: &Range<usize>) -> Lines {
     start_of(first)..start_of(end)
 }
 
+/// Returns a digest of messages; `None` if there are no longer as many.
+pub fn digest(document: &Document<'_>, messages: &Range<usize>) -> Option<u64> {
+    (messages.end <= document.messages.len()).then(|| {
+        let mut hasher = DefaultHasher::new();
+        document
+            .text()
+            .slice(lines(document, messages))
+            .hash(&mut hasher);
+        hasher.finish()
+    })
+}
+
 /// Returns an edit that puts a summary in the place below the messages that it replaces, `None` if
 /// that separates a call from its result. `when` is a date and time, which tells summaries apart.
 pub fn place(
@@ -109,6 +122,11 @@ pub fn place(
     let mut replacement = vec![Role::You.marker().to_owned(), comment(replaced.len(), when)];
     replacement.push(String::new());
     replacement.extend(text.trim().lines().map(|it| escape_line(it).into_owned()));
+    // A fence that the summary leaves open would continue in the messages below it.
+    let alone = Text::from_lines(&replacement);
+    let open = &Document::parse(&alone).open_fences;
+    let closing: Vec<String> = open.iter().map(|it| it.closing.clone()).collect();
+    replacement.extend(closing);
     replacement.push(String::new());
     Some(TextEdit {
         lines: line..line,
@@ -251,12 +269,14 @@ pub fn completed(document: &Document<'_>, replaced: &Range<usize>, summary: &str
                 let text = own_text(document, message).unwrap_or_default();
                 for piece in references::pieces(&text, 0) {
                     if let Piece::File { path, .. } = piece {
-                        files.add(&path, summary);
+                        files.add(&path, file_name(&path), summary);
                     }
                 }
                 for line in text.lines() {
                     if is_rule(line) {
-                        rules.add(line.trim(), summary);
+                        // An earlier summary lists them.
+                        let rule = line.trim().trim_start_matches("- ");
+                        rules.add(rule, rule, summary);
                     }
                 }
                 tasks.add_open(&text, summary);
@@ -271,8 +291,8 @@ pub fn completed(document: &Document<'_>, replaced: &Range<usize>, summary: &str
                             let input = document.input(call).unwrap_or_default();
                             let path = input.get("path").and_then(|it| it.as_str());
                             // A search names its folder.
-                            if let Some(path) = path.filter(|it| has_extension(it)) {
-                                files.add(path, summary);
+                            if let Some(path) = path.filter(|it| file_name(it).contains('.')) {
+                                files.add(path, file_name(path), summary);
                             }
                         }
                         Block::ToolResult(_)
@@ -310,9 +330,8 @@ struct Mentions {
 }
 
 impl Mentions {
-    fn add(&mut self, what: &str, summary: &str) {
-        // The summary may have the name of a file without its folder, or a task without its dash.
-        let name = what.rsplit('/').next().unwrap_or(what);
+    /// Adds something unless the summary contains its name.
+    fn add(&mut self, what: &str, name: &str, summary: &str) {
         let is_new = !name.is_empty() && self.seen.insert(what.to_owned());
         if is_new && !summary.contains(name) {
             self.found.push(one_line(what, WIDTH));
@@ -324,7 +343,8 @@ impl Mentions {
         for line in text.lines() {
             let item = line.trim_start().strip_prefix(['-', '*', '+']);
             if let Some(task) = item.and_then(|it| it.trim_start().strip_prefix("[ ]")) {
-                self.add(task.trim(), summary);
+                let task = task.trim();
+                self.add(&format!("[ ] {task}"), task, summary);
             }
         }
     }
@@ -341,8 +361,9 @@ impl Mentions {
     }
 }
 
-fn has_extension(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|it| it.contains('.'))
+/// Returns the name of a file without its folder, which a summary may leave out.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Returns true if a line of the user states a rule, as far as words show that.
@@ -466,6 +487,28 @@ mod tests {
     }
 
     #[test]
+    fn a_fence_that_a_summary_leaves_open_ends_with_it() {
+        let chat = format!("@You:\nA.\n\n@Assistant:\nB.\n\n@You:\nC.\n\n{CALL}{RESULT}");
+        let text = Text::from(&*chat);
+        let edit = place(
+            &Document::parse(&text),
+            &(0..2),
+            "S\n\n~~~~rust\nfn main() {",
+            "now",
+        )
+        .unwrap();
+        let mut placed = Text::from(&*chat);
+        placed.splice(edit.lines, &edit.replacement);
+        let document = Document::parse(&placed);
+        let roles: Vec<_> = document.messages[2..].iter().map(|it| it.role).collect();
+        assert_eq!(roles, [Role::You, Role::You, Role::Assistant, Role::You]);
+        assert_eq!(
+            (document.open_fences.len(), document.calls().count()),
+            (0, 1)
+        );
+    }
+
+    #[test]
     fn what_a_summary_leaves_out_is_listed_once() {
         let chat = format!(
             "@You:\nNever use tabs. See @./b.md and @./b.md.\n\n@Assistant:\n- [ ] Test it\n- [x] Write it\n\n\
@@ -474,7 +517,7 @@ mod tests {
         let text = Text::from(&*chat);
         let document = Document::parse(&text);
         let expected = "S\n\nFiles that the summary does not mention:\n\n- ./b.md\n- src/a.rs\n\n\
-                        Open tasks that the summary does not mention:\n\n- Test it\n\n\
+                        Open tasks that the summary does not mention:\n\n- [ ] Test it\n\n\
                         Rules of the user that the summary does not mention:\n\n\
                         - Never use tabs. See @./b.md and @./b.md.";
         assert_eq!(completed(&document, &(0..5), " S\n"), expected);

@@ -150,6 +150,8 @@ pub enum CycleEvent {
     Compact(String),
     /// Puts a summary into the text.
     Summarize(Summary),
+    /// No summary could be made before the request, so it goes on without one.
+    Unsummarized,
     /// `:Flemma queue!`: moves queued messages and these texts into the prompt without
     /// sending them.
     TakeBack(Vec<String>),
@@ -165,11 +167,13 @@ pub enum CycleEvent {
 pub struct Summary {
     /// The messages that it replaces.
     pub replaced: Range<usize>,
+    /// The digest of these messages, see [`crate::summary::digest`].
+    pub digest: u64,
     /// Its text.
     pub text: String,
     /// The date and time of its comment.
     pub when: String,
-    /// True if the conversation is sent then; its request is open already.
+    /// True if the conversation is sent then, for which the summary was made.
     pub sends: bool,
 }
 

@@ -152,6 +152,7 @@ impl Cycle {
         }
         self.run.turns += 1;
         self.request = true;
+        self.sent_words = super::text_below_calls(document);
         vec![Effect::Send]
     }
 

@@ -38,7 +38,7 @@ impl Session {
         self.ctx.cycle.spend(cost.unwrap_or_default());
         match next {
             AfterDraft::Place(summary) => self.queue.push(CycleEvent::Summarize(summary)),
-            AfterDraft::Send => self.send(),
+            AfterDraft::Send => self.queue.push(CycleEvent::Unsummarized),
             AfterDraft::Rest => self
                 .queue
                 .push(CycleEvent::AnswerEnded(AnswerEnd::Cancelled)),

@@ -307,7 +307,9 @@ impl RequestSource {
         let mut known: HashSet<String> = first.iter().map(|it| it.name.clone()).collect();
         let mut places = Places::new(document);
         let messages = document.messages.iter().enumerate();
-        let users: Vec<_> = messages.filter(|(_, it)| it.role == Role::You).collect();
+        // A summary has the place of the message above it.
+        let users = messages.filter(|(_, it)| it.role == Role::You && !it.is_summary);
+        let users: Vec<_> = users.collect();
         if ledger.has_added() {
             for (index, message) in &users {
                 let added = ledger.added(places.above(message.lines.end));

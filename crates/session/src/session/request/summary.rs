@@ -19,7 +19,6 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use tools::SeenFiles;
-use tools::objects::Hash;
 
 use super::Request;
 use super::answer::Open;
@@ -60,8 +59,7 @@ const TRIES: u32 = 2;
 pub(super) struct Summaries {
     /// Tokens of the last request of this session and its answer; 0 if a summary was placed since.
     tokens: Option<u64>,
-    /// The tokens of the chat when a summary was offered, or could not be made, since the last one was
-    /// placed.
+    /// The tokens of the chat when a summary was last offered or placed, or could not be made.
     settled: Option<u64>,
 }
 
@@ -70,7 +68,7 @@ pub(super) struct Summaries {
 pub struct Draft {
     replaced: Range<usize>,
     /// Digest of the messages that it replaces.
-    digest: Option<Hash>,
+    digest: u64,
     text: String,
 }
 
@@ -186,6 +184,10 @@ impl Request {
     /// Notes how many tokens the last request and its answer had.
     pub(super) fn note_context(&mut self, tokens: u64) {
         self.summaries.tokens = Some(tokens);
+        // The last summary saved enough for another one.
+        let most = |at: u64| at as f64 * (1.0 - LEAST_SAVED);
+        let settled = self.summaries.settled;
+        self.summaries.settled = settled.filter(|at| tokens as f64 > most(*at));
     }
 
     /// Takes the end of a request for a summary. Shows the draft, unless the chat waits for it. Returns
@@ -237,7 +239,7 @@ impl Request {
         let document = ctx.buffer.document();
         let why = if is_working {
             "The chat is being worked on. Wait until that has ended, then :w again."
-        } else if digest(&document, &draft.replaced) != draft.digest {
+        } else if summary::digest(&document, &draft.replaced) != Some(draft.digest) {
             "The messages that this summary replaces have changed, so it was not put into the chat. Run :Flemma compact \
              in the chat for another, or undo the change and :w again."
         } else if draft.text.trim().is_empty() {
@@ -258,7 +260,11 @@ impl Request {
     fn placed(&mut self, ctx: &Ctx, draft: Draft, sends: bool) -> Summary {
         let document = ctx.buffer.document();
         let when = now();
-        let Draft { replaced, text, .. } = draft;
+        let Draft {
+            replaced,
+            digest,
+            text,
+        } = draft;
         let comment = summary::comment(replaced.len(), &when);
         // Not in the background: the next request must find it.
         let ledger = self.sent.ledger();
@@ -266,8 +272,8 @@ impl Request {
         ledger.note_summary(&document, &comment);
         shorten_all(&document, replaced.end, &mut ledger);
         self.summaries = Summaries {
+            settled: self.context_tokens(ctx),
             tokens: Some(0),
-            settled: None,
         };
         self.sent.follow_everything();
         let (buffer, messages) = (ctx.buffer.id(), replaced.len());
@@ -275,6 +281,7 @@ impl Request {
             .emit(SessionEvent::Summarized { buffer, messages });
         Summary {
             replaced,
+            digest,
             text,
             when,
             sends,
@@ -300,12 +307,6 @@ fn review(ctx: &Ctx, draft: Draft, note: Option<&str>) {
             inbox.deliver(WorkInput::DraftWritten(Draft { text, ..draft }));
         }
     });
-}
-
-/// Returns the digest of messages; `None` if there are no longer as many.
-fn digest(document: &Document<'_>, messages: &Range<usize>) -> Option<Hash> {
-    (messages.end <= document.messages.len())
-        .then(|| Hash::of(document.text().slice(summary::lines(document, messages))))
 }
 
 /// A request for a summary.
@@ -367,11 +368,11 @@ impl Summarizing {
                 .await?;
             let to = Destination::Server(endpoint.clone(), parameters.clone());
             let text = self.answer(to, prompt, meter).await?;
+            let document = weighed.document();
+            let text = summary::completed(&document, &replaced, &text);
             if self.is_worth_it(&weighed, &replaced, &text) {
-                let document = weighed.document();
-                let text = summary::completed(&document, &replaced, &text);
                 return Ok(Draft {
-                    digest: digest(&document, &replaced),
+                    digest: summary::digest(&document, &replaced).unwrap_or_default(),
                     replaced,
                     text,
                 });
@@ -508,7 +509,8 @@ impl SummaryMarks {
     pub(super) fn find(document: &Document<'_>, first: usize) -> Self {
         let mut found = Self::default();
         for (at, lines) in summary::comments(document) {
-            if at > first || (at == 0 && first == 0) {
+            // Nothing is above the first message.
+            if at > first {
                 found.others.push(lines.start);
             } else if at == first {
                 found.current = Some((lines.start, replaced_count(document, first)));

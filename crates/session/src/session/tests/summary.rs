@@ -371,3 +371,47 @@ fn what_the_user_sends_during_a_summary_goes_into_the_prompt() {
     );
     assert_eq!(stage.script.requests(), 1);
 }
+
+/// A run whose second call fills the context, while the summary is being written.
+fn waits_for_summary() -> Stage {
+    let more = json!({
+        "context": {"compact_at": "50%", "auto_compact": true},
+        "tools": {"require_approval": false},
+    });
+    let call = |id| calls([(id, "echo", json!({"text": "word ".repeat(200)}))]);
+    let stage = Stage::with(options(&more), "@You:\nGo.\n").answers([
+        counted(100, call("t_1")),
+        counted(450, call("t_2")),
+        Vec::new(),
+    ]);
+    stage.key("advance").wait_request(3);
+    stage
+}
+
+#[test]
+fn what_is_typed_while_a_run_waits_for_its_summary_is_not_sent() {
+    let stage = waits_for_summary();
+    let last = stage.text().lines().count();
+    stage.replaces(
+        last..last,
+        &[String::new(), "But hal".to_owned()],
+        Some(usize::MAX),
+    );
+    stage.script.continues(says("So far."));
+    stage.wait_notice("The text you typed meanwhile is not sent automatically.");
+    assert!(stage.text().contains("So far."), "{}", stage.text());
+    assert_eq!(stage.script.requests(), 3);
+}
+
+#[test]
+fn a_summary_of_messages_that_have_changed_meanwhile_is_not_placed() {
+    let stage = waits_for_summary();
+    stage.replaces(1..2, &["Go on.".to_owned()], Some(usize::MAX));
+    stage.script.answers_next(counted(500, says("The end.")));
+    stage.script.continues(says("So far."));
+    stage
+        .wait_notice("The summary was not put into the chat")
+        .wait_text("The end.");
+    assert!(!stage.text().contains("flemma:summary"), "{}", stage.text());
+    assert_eq!(stage.script.requests(), 4);
+}
