@@ -237,7 +237,7 @@ impl Rules {
     }
 }
 
-/// Returns these tools, with those of jobs if and only if they can start any.
+/// Returns the names with the tools of jobs if `bash`, which starts jobs, is among them, otherwise without.
 fn with_jobs(names: &[String]) -> Vec<String> {
     let is_own = |name: &&String| !tools::JOB_TOOLS.contains(&name.as_str());
     let mut all: Vec<String> = names.iter().filter(is_own).cloned().collect();

@@ -77,7 +77,7 @@ pub(crate) fn as_seen<'a>(
     parameters: &Parameters,
 ) -> Cow<'a, Prompt> {
     let model = &parameters.about;
-    // Results that are told as text have no place for files.
+    // With text tools, a result is text in a message of the user, without files.
     let is_taken_in_result =
         |file: &Attachment| !parameters.text_tools && is_taken_in_result(file, protocol, model);
     let unseen = |part: &Part| match part {

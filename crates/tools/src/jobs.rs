@@ -134,7 +134,7 @@ impl Jobs {
         jobs.iter().map(|it| it.summary()).collect()
     }
 
-    /// Returns the output of a job from a position on; see [`LogPart`]. `None` if there is no such job.
+    /// Returns the output of a job from byte `from`; see [`LogPart`]. `None` if there is no such job.
     pub fn log(&self, name: &str, from: u64) -> Option<LogPart> {
         let job = self.lock().iter().find(|it| it.name == name).cloned()?;
         let state = job.state();

@@ -222,7 +222,7 @@ fn from_disk(
             ""
         };
         return Err(ToolError::Failed(format!(
-            "{} is a binary file of {size}{claim}, so there is no text to read. Use bash, for \
+            "{} is a binary file of {size}{claim}, so its text cannot be read. Use bash, for \
              example with file or xxd.",
             paths::visible(path)
         )));

@@ -170,7 +170,7 @@ impl Supervised {
             .as_ref()
             .is_some_and(|it| it.detach(&self.jobs).is_ok());
         if is_detached {
-            // Nobody looks at the call any more.
+            // Its call has a result, so live output is no longer shown there.
             self.live = Live::new(Progress::default());
         }
         is_detached
@@ -205,8 +205,8 @@ impl Supervised {
     }
 }
 
-/// Asks shortly before a time limit whether the command becomes a job. Returns true if the user wants
-/// that. Waits forever if nobody can be asked.
+/// Asks [`ASK_BEFORE`] a time limit whether the command becomes a job. Returns true if the user wants
+/// that. Never returns if the front end cannot ask, or the limit is shorter.
 async fn consent(elicitation: Arc<dyn Elicitation>, can_ask: bool, limit: Duration) -> bool {
     let Some(before) = limit.checked_sub(ASK_BEFORE).filter(|_| can_ask) else {
         return pending().await;
