@@ -169,3 +169,47 @@ fn a_dry_run_asks_for_no_summary() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(provider.requests().len(), 1);
 }
+
+#[test]
+fn a_summary_that_the_user_edits_folds_what_it_replaces_and_undo_brings_it_back() {
+    let drafts = ["The first draft.", "The second draft."].map(Answer::says);
+    let provider = Provider::anthropic(drafts);
+    let chat = format!(
+        "@You:\nAn old question.\n{}\n@Assistant:\nAn old answer.\n\n@You:\n",
+        "More of it.\n".repeat(30)
+    );
+    let editor = with_options(&provider, json!({}))
+        .file("question.chat", &chat)
+        .start();
+    let shown = |editor: &Editor, text: &str| {
+        editor.wait_screen(text, |rows| rows.iter().any(|it| it.contains(text)));
+    };
+    let fold_of = |line: usize| editor.lua("return vim.fn.foldclosed(...)", &json!([line]));
+    // Left without a change, a draft is dropped.
+    editor.keys(":Flemma compact<CR>");
+    shown(&editor, "The first draft.");
+    editor.keys(":q<CR>");
+    editor.keys(":Flemma compact<CR>");
+    shown(&editor, "The second draft.");
+    editor.keys("GoMy own line.<Esc>");
+    // Neovim refuses to drop what the user wrote.
+    editor.keys(":q<CR>");
+    shown(&editor, "E37");
+    shown(&editor, "My own line.");
+    editor.keys(":w<CR>");
+    editor.wait_text("The second draft.\nMy own line.\n\n@You:\n");
+    editor.wait_for("closed folds", |_| fold_of(1) == json!(1));
+    wait_diagnostic(&editor, "The 2 messages above are not sent");
+    editor.keys("u");
+    editor.wait_for("the chat as before", |it| it.text() == chat);
+    editor.keys("<C-r>");
+    editor.wait_text("My own line.");
+    provider.then(Answer::says("Fine."));
+    editor.keys("GAGo on.<Esc><C-]>");
+    wait_end(&editor, "Fine.\n\n@You:\n\n");
+    let sent = provider.requests().pop().unwrap().body["messages"].to_string();
+    assert!(
+        sent.contains("My own line.") && !sent.contains("An old"),
+        "{sent}"
+    );
+}

@@ -21,17 +21,16 @@ use std::sync::{Arc, Weak};
 use crate::approval::{Answers, CallKey};
 use crate::document::{Document, PairedCall, Parsed, Role};
 use crate::origin::Origins;
+use crate::prompt;
+use crate::summary::Summary;
 use crate::tool::ToolOutcome;
-use crate::{prompt, summary, write};
 use event::Ledger;
 use messages::QueuedMessages;
 use provenance::Provenance;
 
 pub(crate) use classify::read;
 pub use classify::{DENIED, REJECTED, callable, key, verdict};
-pub use event::{
-    AnswerEnd, CursorAfterResult, CycleEvent, Effect, Level, Notice, Options, Summary,
-};
+pub use event::{AnswerEnd, CursorAfterResult, CycleEvent, Effect, Level, Notice, Options};
 pub use event::{DEFAULT, Decided, REVIEWED, Ruling, is_by_hand};
 pub use keys::INTERRUPTED;
 pub use messages::SKIPPED;
@@ -283,7 +282,9 @@ impl Cycle {
             CycleEvent::FollowUp(text) => self.follow_up(text, document, options),
             CycleEvent::Ask { text, send } => self.ask(text, send, document, options),
             CycleEvent::Compact(wishes) => self.compact(wishes),
-            CycleEvent::Summarize(summary) => self.summarize(&summary, document, options),
+            CycleEvent::Summarize { summary, sends } => {
+                self.summarize(&summary, sends, document, options)
+            }
             CycleEvent::Unsummarized => {
                 self.send_after_summary();
                 self.settle(document, options)
@@ -307,37 +308,33 @@ impl Cycle {
     fn summarize(
         &mut self,
         summary: &Summary,
+        sends: bool,
         document: &Document<'_>,
         options: &Options,
     ) -> Vec<Effect> {
-        let is_same = summary::digest(document, &summary.replaced) == Some(summary.digest);
-        let edit = is_same
-            .then(|| summary::place(document, &summary.replaced, &summary.text, &summary.when));
-        // Otherwise the block in a summary could close a fence above it. Lines at the end of a
-        // message do not move the messages.
-        let closing = write::close_fences(document);
-        if summary.sends {
+        if sends {
             self.send_after_summary();
         }
-        let Some(edit) = edit.flatten().filter(|_| closing.is_empty()) else {
-            let mut effects = vec![Effect::warn(
-                "The summary was not put into the chat, because the chat has changed or has a code block that is not \
-                 closed. Run :Flemma compact again.",
-            )];
-            effects.extend(self.settle(document, options));
-            return effects;
-        };
-        // The comment is below the role marker.
-        let line = edit.lines.start + 1;
-        let mut effects = vec![Effect::Edit(vec![edit])];
-        if !summary.sends {
-            effects.push(Effect::Cursor {
-                line,
-                insert: false,
-                asked: true,
-            });
+        match summary.place(document) {
+            Err(why) => {
+                let said = format!("The summary was not put into the chat. {why}");
+                let mut effects = vec![Effect::warn(said)];
+                effects.extend(self.settle(document, options));
+                effects
+            }
+            Ok(edit) => {
+                // The comment is below the role marker.
+                let line = edit.lines.start + 1;
+                let shown = (!sends).then_some(Effect::Cursor {
+                    line,
+                    insert: false,
+                    asked: true,
+                });
+                std::iter::once(Effect::Edit(vec![edit]))
+                    .chain(shown)
+                    .collect()
+            }
         }
-        effects
     }
 
     /// Begins to send the conversation again, for which a summary was made. What the user typed

@@ -58,7 +58,11 @@ pub fn replaced(
     let kept = kept.min(all / 5);
     let mut end = None;
     let mut below = 0;
-    for at in (first + 1..count).rev() {
+    let mut messages = document.messages.iter().skip(first);
+    // At least one answer is replaced.
+    let answer = messages.position(|it| it.role == Role::Assistant);
+    let lowest = answer.map_or(count, |at| first + at + 1);
+    for at in (lowest..count).rev() {
         below += size(at);
         if below > kept && end.is_some() {
             break;
@@ -67,13 +71,8 @@ pub fn replaced(
             end = Some(at);
         }
     }
-    let range = first..end.unwrap_or(first);
-    let mut messages = document.messages[range.clone()].iter();
-    if messages.any(|it| it.role == Role::Assistant) {
-        Ok(range)
-    } else {
-        Err("There is nothing to summarize: no answer is above the last message.")
-    }
+    let end = end.ok_or("There is nothing to summarize: no answer is above the last message.")?;
+    Ok(first..end)
 }
 
 /// Returns true if a summary may replace everything above a message: no call is separated from its
@@ -84,59 +83,110 @@ fn may_end_at(document: &Document<'_>, at: usize) -> bool {
     is_answered && document.unanswered.first().is_none_or(|it| *it >= at)
 }
 
-/// Returns the lines that messages cover.
-pub fn lines(document: &Document<'_>, messages: &Range<usize>) -> Lines {
-    let (first, end) = (messages.start, messages.end);
+/// A summary that is not in the chat yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// The messages that it replaces.
+    replaced: Range<usize>,
+    /// The hash of their text when the summary was written.
+    digest: u64,
+    /// Its text, which may be edited.
+    pub text: String,
+    /// The date and time of its comment, which tells summaries apart.
+    when: String,
+}
+
+impl Summary {
+    /// Creates the summary of these messages of a document.
+    pub fn new(
+        document: &Document<'_>,
+        replaced: Range<usize>,
+        text: String,
+        when: String,
+    ) -> Self {
+        Self {
+            digest: digest(document, &replaced),
+            replaced,
+            text,
+            when,
+        }
+    }
+
+    /// Returns the number of messages that it replaces.
+    pub fn count(&self) -> usize {
+        self.replaced.len()
+    }
+
+    /// Returns the index of the first message below it.
+    pub fn end(&self) -> usize {
+        self.replaced.end
+    }
+
+    /// Returns the comment above it.
+    pub fn comment(&self) -> String {
+        let Self { replaced, when, .. } = self;
+        format!(
+            "<!-- flemma:summary of {} messages, {when} -->",
+            replaced.len()
+        )
+    }
+
+    /// Returns an edit that puts it below the messages that it replaces.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be put there: a sentence.
+    pub fn place(&self, document: &Document<'_>) -> Result<TextEdit, &'static str> {
+        let at = self.replaced.end;
+        if self.text.trim().is_empty() {
+            return Err("The summary is empty.");
+        }
+        if digest(document, &self.replaced) != self.digest || !may_end_at(document, at) {
+            return Err(
+                "The messages that the summary replaces have changed since it was written.",
+            );
+        }
+        // A fence in the summary would close it instead.
+        if !document.open_fences.is_empty() {
+            return Err(
+                "The chat has a code block that is not closed, which :Flemma fix can close.",
+            );
+        }
+        let line = lines(document, &self.replaced).end;
+        let mut replacement = vec![Role::You.marker().to_owned(), self.comment(), String::new()];
+        let text = self.text.trim().lines();
+        replacement.extend(text.map(|it| escape_line(it).into_owned()));
+        // A fence that the summary leaves open would continue in the messages below it.
+        let alone = Text::from_lines(&replacement);
+        let open = &Document::parse(&alone).open_fences;
+        let closing: Vec<String> = open.iter().map(|it| it.closing.clone()).collect();
+        replacement.extend(closing);
+        replacement.push(String::new());
+        Ok(TextEdit {
+            lines: line..line,
+            replacement,
+        })
+    }
+}
+
+/// Returns the lines that messages cover; up to the end of the text if there are fewer.
+fn lines(document: &Document<'_>, messages: &Range<usize>) -> Lines {
     let start_of = |at: usize| {
         let message = document.messages.get(at);
         message.map_or(document.text().line_count(), |it| it.lines.start)
     };
-    start_of(first)..start_of(end)
+    start_of(messages.start)..start_of(messages.end)
 }
 
-/// Returns a digest of messages; `None` if there are no longer as many.
-pub fn digest(document: &Document<'_>, messages: &Range<usize>) -> Option<u64> {
-    (messages.end <= document.messages.len()).then(|| {
-        let mut hasher = DefaultHasher::new();
-        document
-            .text()
-            .slice(lines(document, messages))
-            .hash(&mut hasher);
-        hasher.finish()
-    })
-}
-
-/// Returns an edit that puts a summary in the place below the messages that it replaces, `None` if
-/// that separates a call from its result. `when` is a date and time, which tells summaries apart.
-pub fn place(
-    document: &Document<'_>,
-    replaced: &Range<usize>,
-    text: &str,
-    when: &str,
-) -> Option<TextEdit> {
-    let at = replaced.end;
-    if at > document.messages.len() || !may_end_at(document, at) {
-        return None;
-    }
-    let line = lines(document, replaced).end;
-    let mut replacement = vec![Role::You.marker().to_owned(), comment(replaced.len(), when)];
-    replacement.push(String::new());
-    replacement.extend(text.trim().lines().map(|it| escape_line(it).into_owned()));
-    // A fence that the summary leaves open would continue in the messages below it.
-    let alone = Text::from_lines(&replacement);
-    let open = &Document::parse(&alone).open_fences;
-    let closing: Vec<String> = open.iter().map(|it| it.closing.clone()).collect();
-    replacement.extend(closing);
-    replacement.push(String::new());
-    Some(TextEdit {
-        lines: line..line,
-        replacement,
-    })
-}
-
-/// Returns the comment above a summary of so many messages.
-pub fn comment(count: usize, when: &str) -> String {
-    format!("<!-- flemma:summary of {count} messages, {when} -->")
+fn digest(document: &Document<'_>, messages: &Range<usize>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    document
+        .text()
+        .slice(lines(document, messages))
+        // Blank lines are no change.
+        .trim_ascii_end()
+        .hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Instructions of the model that writes a summary.
@@ -382,6 +432,50 @@ mod tests {
     const CALL: &str = "@Assistant:\nI read it.\n\n**Tool Use:** `read` (`t`)\n\n```json\n{\"path\":\"src/a.rs\"}\n```\n\n";
     const RESULT: &str = "@You:\n**Tool Result:** `t`\n\n```\nout\n```\n\n";
 
+    /// The edit that places a summary of the first two messages.
+    fn placed(document: &Document<'_>, text: &str) -> Result<TextEdit, &'static str> {
+        let (text, when) = (text.to_owned(), "now".to_owned());
+        Summary::new(document, 0..2, text, when).place(document)
+    }
+
+    #[test]
+    fn a_summary_has_a_place_only_in_the_chat_that_it_was_written_for() {
+        let chat = "@You:\nA.\n\n@Assistant:\nB.\n\n@You:\nC.\n";
+        let text = Text::from(chat);
+        let summary = Summary::new(
+            &Document::parse(&text),
+            0..2,
+            "S".to_owned(),
+            "now".to_owned(),
+        );
+        for (from, to, why) in [
+            ("C.", "C, and more.", None),
+            ("A.", "Not A.", Some("have changed")),
+            ("@You:\nC.\n", "", None),
+            ("@Assistant:\nB.\n\n@You:\nC.\n", "", Some("have changed")),
+            ("C.", "```\nC", Some("not closed")),
+        ] {
+            let text = Text::from(&*chat.replace(from, to));
+            let placed = summary.place(&Document::parse(&text));
+            let refused = placed.as_ref().err();
+            assert_eq!(refused.is_some(), why.is_some(), "{from} {to} {placed:?}");
+            assert!(
+                refused.is_none_or(|it| it.contains(why.unwrap())),
+                "{placed:?}"
+            );
+        }
+        let empty = Summary {
+            text: " \n".to_owned(),
+            ..summary
+        };
+        assert!(
+            empty
+                .place(&Document::parse(&text))
+                .unwrap_err()
+                .contains("empty")
+        );
+    }
+
     /// The numbers of the messages that a summary replaces.
     fn replaced_in(chat: &str, first: usize, kept: usize) -> Result<Range<usize>, &'static str> {
         let text = Text::from(chat);
@@ -466,20 +560,17 @@ mod tests {
     fn the_place_is_above_the_messages_that_are_kept() {
         let chat = "@You:\nA.\n\n@Assistant:\nB.\n\n@You:\nC.\n";
         let text = Text::from(chat);
-        let edit = place(
+        let edit = placed(
             &Document::parse(&text),
-            &(0..2),
             "S\n@You:\n**Tool Use:** `x` (`y`)\n",
-            "now",
         )
         .unwrap();
         assert_eq!(edit.lines, 6..6);
         let expected = "@You:\n<!-- flemma:summary of 2 messages, now -->\n\nS\n\\@You:\n\\**Tool Use:** `x` (`y`)\n";
         assert_eq!(edit.replacement.join("\n"), expected);
-        assert_eq!(place(&Document::parse(&text), &(0..9), "S", "now"), None);
-        let mut placed = Text::from(chat);
-        placed.splice(edit.lines, &edit.replacement);
-        let document = Document::parse(&placed);
+        let mut now = Text::from(chat);
+        now.splice(edit.lines, &edit.replacement);
+        let document = Document::parse(&now);
         let found: Vec<_> = comments(&document).collect();
         assert_eq!(found, [(2, 7..8)]);
         let own = own_text(&document, &document.messages[2]);
@@ -490,16 +581,10 @@ mod tests {
     fn a_fence_that_a_summary_leaves_open_ends_with_it() {
         let chat = format!("@You:\nA.\n\n@Assistant:\nB.\n\n@You:\nC.\n\n{CALL}{RESULT}");
         let text = Text::from(&*chat);
-        let edit = place(
-            &Document::parse(&text),
-            &(0..2),
-            "S\n\n~~~~rust\nfn main() {",
-            "now",
-        )
-        .unwrap();
-        let mut placed = Text::from(&*chat);
-        placed.splice(edit.lines, &edit.replacement);
-        let document = Document::parse(&placed);
+        let edit = placed(&Document::parse(&text), "S\n\n~~~~rust\nfn main() {").unwrap();
+        let mut now = Text::from(&*chat);
+        now.splice(edit.lines, &edit.replacement);
+        let document = Document::parse(&now);
         let roles: Vec<_> = document.messages[2..].iter().map(|it| it.role).collect();
         assert_eq!(roles, [Role::You, Role::You, Role::Assistant, Role::You]);
         assert_eq!(

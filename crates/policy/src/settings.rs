@@ -3,7 +3,6 @@
 //!
 //! The module `options` defines which options exist and which values fit.
 
-mod context;
 pub(crate) mod grants;
 pub mod judges;
 mod layers;
@@ -19,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tools::{BashOptions, Registry};
 
-use crate::options::{self, BackendChoice, InvalidOption, Scope, Values};
+use crate::options::{self, BackendChoice, ContextSettings, InvalidOption, Scope, Values};
 use layers::Layers;
 
 pub(crate) use layers::Broken;
@@ -52,6 +51,14 @@ impl Deref for Settings {
 impl DerefMut for Settings {
     fn deref_mut(&mut self) -> &mut Values {
         &mut self.values
+    }
+}
+
+impl ContextSettings {
+    /// Returns the share of the context, from 0 to 1, from which a summary is offered; `None` if never.
+    pub fn compact_at(&self) -> Option<f64> {
+        let percents = self.compact_at.as_str().and_then(options::share)?;
+        Some(f64::from(percents) / 100.0)
     }
 }
 

@@ -4,12 +4,12 @@
 //! nor what a call does afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use serde_json::Value;
 
 use crate::approval::{Answers, CallKey, Question, ResolverChain};
 use crate::schema::Checks;
+use crate::summary::Summary;
 use crate::tool::{ToolDefinition, ToolOutcome, ToolUseId};
 use crate::write::TextEdit;
 
@@ -149,7 +149,12 @@ pub enum CycleEvent {
     /// ends with [`CycleEvent::AnswerEnded`], as if it was cancelled, because the chat gets no answer.
     Compact(String),
     /// Puts a summary into the text.
-    Summarize(Summary),
+    Summarize {
+        /// The summary.
+        summary: Summary,
+        /// True if the conversation is sent then, for which the summary was made.
+        sends: bool,
+    },
     /// No summary could be made before the request, so it goes on without one.
     Unsummarized,
     /// `:Flemma queue!`: moves queued messages and these texts into the prompt without
@@ -160,21 +165,6 @@ pub enum CycleEvent {
         /// The cursor's line, zero-based.
         line: usize,
     },
-}
-
-/// A summary that gets its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
-    /// The messages that it replaces.
-    pub replaced: Range<usize>,
-    /// The digest of these messages, see [`crate::summary::digest`].
-    pub digest: u64,
-    /// Its text.
-    pub text: String,
-    /// The date and time of its comment.
-    pub when: String,
-    /// True if the conversation is sent then, for which the summary was made.
-    pub sends: bool,
 }
 
 /// The outcome of a request.

@@ -37,7 +37,10 @@ impl Session {
         };
         self.ctx.cycle.spend(cost.unwrap_or_default());
         match next {
-            AfterDraft::Place(summary) => self.queue.push(CycleEvent::Summarize(summary)),
+            AfterDraft::Place(summary) => self.queue.push(CycleEvent::Summarize {
+                summary,
+                sends: true,
+            }),
             AfterDraft::Send => self.queue.push(CycleEvent::Unsummarized),
             AfterDraft::Rest => self
                 .queue

@@ -7,6 +7,7 @@ use agent::transport::WaitNote;
 use chat::approval::{Answers, CallKey};
 use chat::cycle::CycleEvent;
 use chat::diff::Counts;
+use chat::summary::Summary;
 use policy::project::ProjectConfig;
 use policy::rules::Rules;
 use provider::{StreamEvent, Unmet};
@@ -16,7 +17,7 @@ use super::Session;
 use super::calls::{Basis, ChangedFile, Diff, QuestionEvent, SnapshotsTaken, Tried};
 use super::calls::{allowed, decides};
 use super::lookup::look_up;
-use super::request::{Draft, Drafted, SentReport, Unresolved};
+use super::request::{Drafted, SentReport, Unresolved};
 use super::turn_review::turn_reviewed;
 use crate::protocol::*;
 use crate::resolver_calls::Reason;
@@ -125,7 +126,7 @@ pub enum WorkInput {
     /// The request with this number, for a summary, ended.
     Drafted(u64, Box<Drafted>),
     /// The user wrote a draft of a summary.
-    DraftWritten(Draft),
+    DraftWritten(Summary),
     /// The user wants to cut the chat. The text says which files were restored.
     Cut(ChatTurn, Option<String>),
     /// A part of the answer to the request with this number.
@@ -268,7 +269,8 @@ impl Session {
             WorkInput::DraftWritten(draft) => {
                 let is_working = self.is_working() || !self.ctx.cycle.is_idle();
                 if let Some(summary) = self.request.draft_written(&self.ctx, draft, is_working) {
-                    self.queue.push(CycleEvent::Summarize(summary));
+                    let sends = false;
+                    self.queue.push(CycleEvent::Summarize { summary, sends });
                 }
                 return;
             }

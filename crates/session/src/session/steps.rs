@@ -36,7 +36,7 @@ impl Session {
                 self.calls.answer_ended();
                 CycleEvent::AnswerEnded(end)
             }
-            CycleEvent::Summarize(_) => event.clone(),
+            CycleEvent::Summarize { .. } => event.clone(),
             _ => CycleEvent::Continue,
         };
         // A change of the text has asked for a redraw already.

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use agent::answer::{AnswerBuilder, AnswerEvent};
 use chat::Problem;
 use chat::context::{BYTES_PER_TOKEN, tokens};
-use chat::cycle::Summary;
 use chat::document::{Document, Role};
 use chat::prompt::Prompt;
-use chat::summary;
+use chat::summary::{self, Summary};
 use chat::text::Lines;
 use provider::catalogue::ThinkingKind;
 use provider::{StreamEvent, Thinking, ThinkingLevel};
@@ -63,20 +62,11 @@ pub(super) struct Summaries {
     settled: Option<u64>,
 }
 
-/// A summary that the model wrote.
-#[derive(Debug)]
-pub struct Draft {
-    replaced: Range<usize>,
-    /// Digest of the messages that it replaces.
-    digest: u64,
-    text: String,
-}
-
 /// The end of a request for a summary.
 pub struct Drafted {
     /// True if a request waits for it.
     sends: bool,
-    draft: Result<Draft, Problem>,
+    draft: Result<Summary, Problem>,
     meter: Meter,
 }
 
@@ -206,8 +196,19 @@ impl Request {
             meter,
         } = drafted;
         let cost = meter.add_usage(ctx);
+        // The chat may have changed meanwhile.
+        let draft = match draft {
+            Ok(draft) if sends => match draft.place(&ctx.buffer.document()) {
+                Ok(_) => Ok(draft),
+                Err(why) => Err(Problem::new(why, "")),
+            },
+            draft => draft,
+        };
         let next = match draft {
-            Ok(draft) if sends => AfterDraft::Place(self.placed(ctx, draft, true)),
+            Ok(draft) if sends => {
+                self.place(ctx, &draft);
+                AfterDraft::Place(draft)
+            }
             Ok(draft) => {
                 review(ctx, draft, None);
                 AfterDraft::Rest
@@ -228,69 +229,55 @@ impl Request {
         Some((cost, next))
     }
 
-    /// Takes a draft that the user wrote. Returns the summary, or shows the draft again if it cannot be
-    /// placed now.
+    /// Takes a draft that the user wrote. Returns it, or shows it again if it cannot be placed now.
     pub(in crate::session) fn draft_written(
         &mut self,
         ctx: &Ctx,
-        draft: Draft,
+        draft: Summary,
         is_working: bool,
     ) -> Option<Summary> {
-        let document = ctx.buffer.document();
-        let why = if is_working {
-            "The chat is being worked on. Wait until that has ended, then :w again."
-        } else if summary::digest(&document, &draft.replaced) != Some(draft.digest) {
-            "The messages that this summary replaces have changed, so it was not put into the chat. Run :Flemma compact \
-             in the chat for another, or undo the change and :w again."
-        } else if draft.text.trim().is_empty() {
-            "The summary is empty, so it was not put into the chat."
+        let placed = if is_working {
+            Err("Something is running in the chat.")
         } else {
-            let closed = ReviewClosed {
-                buffer: ctx.buffer.id(),
-                call: REVIEW.to_owned(),
-            };
-            ctx.editor.show(Display::ReviewClosed(closed));
-            return Some(self.placed(ctx, draft, false));
+            draft.place(&ctx.buffer.document()).map(drop)
         };
-        review(ctx, draft, Some(why));
-        None
+        if let Err(why) = placed {
+            let note = format!("{why} Nothing was put into the chat. Correct it, then :w again.");
+            review(ctx, draft, Some(note));
+            return None;
+        }
+        let closed = ReviewClosed {
+            buffer: ctx.buffer.id(),
+            call: REVIEW.to_owned(),
+        };
+        ctx.editor.show(Display::ReviewClosed(closed));
+        self.place(ctx, &draft);
+        Some(draft)
     }
 
     /// Notes that a summary gets its place, and that old results are sent shortened from then on.
-    fn placed(&mut self, ctx: &Ctx, draft: Draft, sends: bool) -> Summary {
+    fn place(&mut self, ctx: &Ctx, summary: &Summary) {
         let document = ctx.buffer.document();
-        let when = now();
-        let Draft {
-            replaced,
-            digest,
-            text,
-        } = draft;
-        let comment = summary::comment(replaced.len(), &when);
         // Not in the background: the next request must find it.
         let ledger = self.sent.ledger();
         let mut ledger = ledger.of(ctx.place.path());
-        ledger.note_summary(&document, &comment);
-        shorten_all(&document, replaced.end, &mut ledger);
+        ledger.note_summary(&document, &summary.comment());
+        shorten_all(&document, summary.end(), &mut ledger);
+        drop(ledger);
         self.summaries = Summaries {
             settled: self.context_tokens(ctx),
             tokens: Some(0),
         };
         self.sent.follow_everything();
-        let (buffer, messages) = (ctx.buffer.id(), replaced.len());
-        ctx.editor
-            .emit(SessionEvent::Summarized { buffer, messages });
-        Summary {
-            replaced,
-            digest,
-            text,
-            when,
-            sends,
-        }
+        ctx.editor.emit(SessionEvent::Summarized {
+            buffer: ctx.buffer.id(),
+            messages: summary.count(),
+        });
     }
 }
 
 /// Has the user edit a draft. `note` says why it is shown again.
-fn review(ctx: &Ctx, draft: Draft, note: Option<&str>) {
+fn review(ctx: &Ctx, draft: Summary, note: Option<String>) {
     let (editor, buffer) = (ctx.editor.clone(), ctx.buffer.id());
     let inbox = ctx.inbox.clone();
     let question = ReviewQuestion {
@@ -298,13 +285,14 @@ fn review(ctx: &Ctx, draft: Draft, note: Option<&str>) {
         call: REVIEW.to_owned(),
         subject: ReviewSubject::Summary,
         text: draft.text.clone(),
-        note: note.map(str::to_owned),
+        note,
         problems: Vec::new(),
     };
     tokio::spawn(async move {
         if let Some(bytes) = editor.review(question).await {
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            inbox.deliver(WorkInput::DraftWritten(Draft { text, ..draft }));
+            let mut draft = draft;
+            draft.text = String::from_utf8_lossy(&bytes).into_owned();
+            inbox.deliver(WorkInput::DraftWritten(draft));
         }
     });
 }
@@ -340,7 +328,7 @@ impl Summarizing {
             .deliver(WorkInput::Drafted(number, Box::new(drafted)));
     }
 
-    async fn draft(&self, source: RequestSource, meter: &mut Meter) -> Result<Draft, Problem> {
+    async fn draft(&self, source: RequestSource, meter: &mut Meter) -> Result<Summary, Problem> {
         let settings = &source.rules.settings;
         let found = self.finder.find(settings, &|_| ()).await?;
         meter.tariff = tariff(&found);
@@ -369,13 +357,9 @@ impl Summarizing {
             let to = Destination::Server(endpoint.clone(), parameters.clone());
             let text = self.answer(to, prompt, meter).await?;
             let document = weighed.document();
-            let text = summary::completed(&document, &replaced, &text);
-            if self.is_worth_it(&weighed, &replaced, &text) {
-                return Ok(Draft {
-                    digest: summary::digest(&document, &replaced).unwrap_or_default(),
-                    replaced,
-                    text,
-                });
+            let completed = summary::completed(&document, &replaced, &text);
+            if self.is_worth_it(&weighed, &replaced, &completed) {
+                return Ok(Summary::new(&document, replaced, completed, now()));
             }
             words /= 2;
         }
@@ -395,7 +379,7 @@ impl Summarizing {
             Some(tokens) => tokens as f64 * BYTES_PER_TOKEN,
             None => before as f64,
         };
-        !text.trim().is_empty() && saved as f64 >= least * LEAST_SAVED
+        saved as f64 >= least * LEAST_SAVED
     }
 
     /// Returns the text of an answer.

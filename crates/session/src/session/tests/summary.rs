@@ -31,6 +31,14 @@ fn options(more: &Value) -> Value {
     options
 }
 
+/// Options with which a run goes on by itself, also from half of the context on.
+fn automatic() -> Value {
+    options(&json!({
+        "context": {"compact_at": "50%", "auto_compact": true},
+        "tools": {"require_approval": false},
+    }))
+}
+
 fn stage(text: &str) -> Stage {
     Stage::beside(&[("plan.md", b"The plan.\n")], options(&json!({})), text)
 }
@@ -218,6 +226,7 @@ fn a_draft_that_does_not_help_changes_nothing() {
     let long = "Longer than before. ".repeat(400);
     for (answers, expected) in [
         (vec![says("")], "The model sent an empty answer."),
+        (vec![says(" ")], "The model sent an empty answer."),
         (vec![says(&long), says(&long)], "no summary that is shorter"),
         (vec![fails("The model refused.")], "The model refused."),
     ] {
@@ -286,12 +295,8 @@ fn a_summary_is_offered_once_when_the_context_is_nearly_full() {
 
 #[test]
 fn a_run_goes_on_with_a_summary_if_the_options_want_that() {
-    let more = json!({
-        "context": {"compact_at": "50%", "auto_compact": true},
-        "tools": {"require_approval": false},
-    });
     let call = |id| calls([(id, "echo", json!({"text": "word ".repeat(200)}))]);
-    let stage = Stage::with(options(&more), "@You:\nGo.\n").answers([
+    let stage = Stage::with(automatic(), "@You:\nGo.\n").answers([
         counted(100, call("t_1")),
         counted(450, call("t_2")),
         says("So far."),
@@ -330,12 +335,8 @@ fn a_run_goes_on_with_a_summary_if_the_options_want_that() {
 
 #[test]
 fn a_run_goes_on_without_a_summary_that_saves_too_little() {
-    let more = json!({
-        "context": {"compact_at": "50%", "auto_compact": true},
-        "tools": {"require_approval": false},
-    });
     let call = |id| calls([(id, "echo", json!({"text": "word ".repeat(20)}))]);
-    let stage = Stage::with(options(&more), "@You:\nGo.\n").answers([
+    let stage = Stage::with(automatic(), "@You:\nGo.\n").answers([
         counted(600, call("t_1")),
         counted(650, call("t_2")),
         // Twice, because the first summary saves less than a fifth of the request.
@@ -374,12 +375,8 @@ fn what_the_user_sends_during_a_summary_goes_into_the_prompt() {
 
 /// A run whose second call fills the context, while the summary is being written.
 fn waits_for_summary() -> Stage {
-    let more = json!({
-        "context": {"compact_at": "50%", "auto_compact": true},
-        "tools": {"require_approval": false},
-    });
     let call = |id| calls([(id, "echo", json!({"text": "word ".repeat(200)}))]);
-    let stage = Stage::with(options(&more), "@You:\nGo.\n").answers([
+    let stage = Stage::with(automatic(), "@You:\nGo.\n").answers([
         counted(100, call("t_1")),
         counted(450, call("t_2")),
         Vec::new(),
@@ -410,8 +407,56 @@ fn a_summary_of_messages_that_have_changed_meanwhile_is_not_placed() {
     stage.script.answers_next(counted(500, says("The end.")));
     stage.script.continues(says("So far."));
     stage
-        .wait_notice("The summary was not put into the chat")
+        .wait_notice("have changed since it was written. The chat is sent without a summary.")
         .wait_text("The end.");
     assert!(!stage.text().contains("flemma:summary"), "{}", stage.text());
     assert_eq!(stage.script.requests(), 4);
+}
+
+#[test]
+fn a_draft_that_cannot_be_placed_is_shown_again_as_the_user_wrote_it() {
+    let stage = stage(&format!("{}```\nnot closed\n", chat()));
+    let before = stage.text();
+    stage.compacts("Done with tabs and plan.md.", |it| {
+        format!("{it}\nMy own words.")
+    });
+    stage.wait("the draft again", |it| drafts(it).len() == 2);
+    let again = drafts(&stage.record()).remove(1);
+    assert!(again.contains("My own words."), "{again}");
+    assert_eq!(stage.text(), before);
+    assert!(
+        !stage
+            .record()
+            .shown
+            .iter()
+            .any(|it| matches!(it, Display::ReviewClosed(_)))
+    );
+}
+
+#[test]
+fn old_results_of_the_messages_that_are_kept_are_shortened_with_the_summary() {
+    let result = |id: &str, lines: usize| {
+        let out = "line of the result\n".repeat(lines);
+        format!(
+            "@Assistant:\n**Tool Use:** `echo` (`{id}`)\n\n```json\n{{}}\n```\n\n\
+             @You:\n**Tool Result:** `{id}`\n\n```\n{out}```\n\n"
+        )
+    };
+    let long = "word ".repeat(10_000);
+    let (a, b, c) = (result("a", 300), result("b", 1), result("c", 1));
+    let chat = format!("@You:\n{long}\n\n@Assistant:\nYes.\n\n@You:\nGo on.\n\n{a}{b}{c}");
+    let mut options = options(&json!({}));
+    options["models"]["mine"]["context"] = json!(100_000);
+    let stage = Stage::with(options, &chat);
+    stage.compacts("Short.", str::to_owned).wait_text("Short.");
+    stage.script.answers_next(says("Fine."));
+    stage.say("steer", "More.").wait_text("Fine.");
+    let sent = format!("{:?}", stage.script.prompt());
+    assert!(!sent.contains("word word"), "{}", sent.len());
+    assert!(
+        sent.contains("280 lines of this old result are left out"),
+        "{sent}"
+    );
+    // The chat keeps it.
+    assert!(stage.text().contains(&"line of the result\n".repeat(300)));
 }
