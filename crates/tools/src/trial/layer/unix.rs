@@ -178,8 +178,9 @@ pub(in crate::trial) fn size(folder: &Path, bytes: u64, files: u64) -> (u64, u64
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             count += 1;
             if let Ok(status) = entry.path().symlink_metadata() {
-                // A sparse file takes less than its length.
-                size += status.blocks() * 512;
+                // A sparse file takes less than its length. Blocks beyond the length are reserved for
+                // more, and one file alone may reach the limit, at which its writer is stopped.
+                size += status.len().min(status.blocks() * 512);
                 if status.is_dir() {
                     left.push(entry.path());
                 }
