@@ -103,6 +103,8 @@ fn project(root: &Path) -> io::Result<()> {
     write("README.md", "A project.\n")?;
     write("CHANGELOG.md", "# Changes\n")?;
     write(".gitignore", "/target\n")?;
+    // Without network, npm would wait for half a minute before its last try.
+    write(".npmrc", "fetch-retries=0\n")?;
     write(
         "crates/core/Cargo.toml",
         &(member("core-program")
