@@ -98,6 +98,8 @@ pub struct Message {
     pub may_refer: bool,
     /// True if it begins with the comment of a summary; see [`crate::summary`].
     pub is_summary: bool,
+    /// True if it holds more than calls, results, and thinking.
+    pub has_words: bool,
 }
 
 impl Parsed {
@@ -108,7 +110,7 @@ impl Parsed {
     }
 
     /// Returns every call, in order.
-    pub fn calls(&self) -> impl Iterator<Item = &ToolUseBlock> {
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = &ToolUseBlock> {
         self.blocks.iter().filter_map(|block| match block {
             Block::ToolUse(call) => Some(call),
             _ => None,

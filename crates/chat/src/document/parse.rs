@@ -194,6 +194,7 @@ impl<'t> Parser<'t> {
             blocks: 0..0,
             may_refer: false,
             is_summary: false,
+            has_words: false,
         });
         let opened = open.insert(Open {
             role,
@@ -300,6 +301,7 @@ impl<'t> Parser<'t> {
             message.may_refer = open.role != Role::Assistant
                 && !message.is_summary
                 && may_refer(self.text, message, blocks);
+            message.has_words = message.inline.is_some() || has_words(self.text, blocks);
         }
     }
 
@@ -309,6 +311,14 @@ impl<'t> Parser<'t> {
             .next_marker(line + 1)
             .unwrap_or(self.text.line_count())
     }
+}
+
+/// Returns true if not all prose is blank.
+fn has_words(text: &Text, blocks: &[Block]) -> bool {
+    blocks.iter().any(|block| match block {
+        Block::Prose(lines) => !text.slice(lines.clone()).trim_ascii().is_empty(),
+        _ => false,
+    })
 }
 
 /// Returns true if a message's prose contains `@` or `{{`, apart from its marker.

@@ -26,7 +26,7 @@ const MEGABYTE: u64 = 1_000_000;
 pub(super) fn recorder(ctx: &Ctx, call: &CallKey) -> Recorder {
     // The last one, because another turn may have used the same ID.
     let document = ctx.buffer.document();
-    let line = document.calls().filter(|it| it.id == call.id).last();
+    let line = document.calls().rfind(|it| it.id == call.id);
     // A call that is not in the document belongs to the last turn.
     let line = line.map_or(usize::MAX, |it| it.lines.start);
     let label = CallLabel {
@@ -220,13 +220,6 @@ fn title(document: &Document<'_>, message: &Message) -> String {
 
 /// The user's messages, without those that only hold results.
 fn turns<'d>(document: &'d Document<'_>) -> impl Iterator<Item = &'d Message> {
-    let of_user = document.messages.iter().filter(|it| it.role == Role::You);
-    let has_words = |it: &&Message| {
-        let mut blocks = document.blocks_of(it).iter();
-        it.inline.is_some()
-            || blocks.any(
-                |block| matches!(block, Block::Prose(lines) if !document.is_blank(lines.clone())),
-            )
-    };
-    of_user.filter(has_words)
+    let messages = document.messages.iter();
+    messages.filter(|it| it.role == Role::You && it.has_words)
 }

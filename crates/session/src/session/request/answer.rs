@@ -34,6 +34,10 @@ const PIECE: usize = 8 * 1024;
 /// a call are one line.
 const LONG_LINE: usize = 64 * 1024;
 
+/// Frames from one write of a growing answer to the next. Twice as many writes look the same and
+/// cost the editor twice the time.
+const FRAMES: usize = 2;
+
 /// A request, and the answer that is being written.
 pub(super) struct Open {
     pub(super) number: u64,
@@ -136,7 +140,8 @@ impl Open {
         // Text that did not fit into the last write does not wait for a frame.
         let last = self.last_write.filter(|_| !self.has_more);
         // Otherwise an editor that grows a long line would do nothing else.
-        let frames = 1 + self.place.column / LONG_LINE;
+        let frames = if self.end.is_some() { 1 } else { FRAMES };
+        let frames = frames + self.place.column / LONG_LINE;
         let frames = u32::try_from(frames).unwrap_or(u32::MAX);
         is_due.then(|| last.map_or_else(Instant::now, |last| last + FRAME.saturating_mul(frames)))
     }

@@ -39,3 +39,14 @@ fn the_next_piece_of_a_long_text_waits_for_no_frame() {
     open.unwritten.push('x');
     assert!(open.next_write(false).is_some_and(|due| due > now));
 }
+
+#[test]
+fn a_growing_answer_is_written_in_every_second_frame_and_its_end_in_the_next() {
+    let mut open = Open::new(1, CancellationToken::new());
+    let now = Instant::now();
+    open.last_write = Some(now);
+    open.unwritten.push('x');
+    assert_eq!(open.next_write(false), Some(now + 2 * FRAME));
+    open.end = Some(AnswerEnd::Complete);
+    assert_eq!(open.next_write(false), Some(now + FRAME));
+}
