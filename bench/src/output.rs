@@ -1,5 +1,5 @@
 //! A command that writes 5 MiB: the time until its result is in the buffer, and the longest time that
-//! Neovim does not respond in between.
+//! Neovim does not respond in between. A job that writes 100 MB: how long a key takes meanwhile.
 
 use std::io;
 use std::process::Command;
@@ -64,7 +64,37 @@ pub fn run(table: &mut Table) -> io::Result<()> {
         None,
         stalls,
         Budget::NONE.max(10.0),
-    ))
+    ))?;
+    table.add(Row {
+        what: "a key in the chat while a job writes 100 MB and its log is shown".to_owned(),
+        hand: None,
+        ours: keys_during_job()?,
+        budget: Budget::NONE.p99(16.0),
+        lines: None,
+    })
+}
+
+/// Types in a chat while a background job writes 100 MB into the log that is shown beside it.
+fn keys_during_job() -> io::Result<Samples> {
+    let provider = Provider::anthropic([""; 0]);
+    let options = json!({"tools": {"auto_approve": ["bash"]}});
+    let editor = ours(&provider, &chat(10_000), options);
+    let command = "until [ -e go ]; do sleep 0.01; done; yes 'a line of a build' | head -c 100000000; touch ended";
+    let input = json!({"label": "much", "command": command, "timeout": null, "background": true});
+    provider.then(Answer::new().tool_use("toolu_job", "bash", &input));
+    provider.then(Answer::says("It runs."));
+    press(&editor, "<C-]>");
+    await_turn(&editor);
+    editor.command("Flemma jobs");
+    editor.wait_text("running for");
+    editor.keys("<CR><C-w>p");
+    rest(&editor);
+    let (go, ended) = (editor.dir().join("go"), editor.dir().join("ended"));
+    let written = std::fs::write(go, "");
+    let figures = probe::typing_during(&editor, || {
+        editor.wait_for("the end of the job", |_| ended.exists());
+    });
+    written.map(|()| figures)
 }
 
 fn begin(provider: &Provider, editor: &Editor, run: usize) -> Gate {
