@@ -69,10 +69,11 @@ fn inside(ip: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-// The hosts and networks that the user lists in `tools.http_get.allow`.
+// The hosts and networks that the user lists in `tools.http_get.allow` and in
+// `sandbox.policy.network.allow`.
 //
-// Pure. A listed name needs no approval. Only a listed address or network permits access to this
-// machine and its networks, because the owner of a name decides which address it resolves to.
+// Pure. Only a listed address or network permits access to this machine and its networks, because the
+// owner of a name decides which address it resolves to.
 
 /// The lowest unprivileged port. Below it, only 80 and 443 are HTTP by default.
 const LOWEST_FREE: u16 = 1024;
@@ -83,12 +84,12 @@ const OTHER_PROTOCOLS: [u16; 14] = [
 
 /// The listed hosts and networks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HttpAllow(Vec<Entry>);
+pub struct HostList(Vec<Entry>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     who: Who,
-    /// The port. `None` for 80 and 443 of a name, and for all ports of an address.
+    /// The port. `None` for the usual ones.
     port: Option<u16>,
 }
 
@@ -103,7 +104,7 @@ enum Who {
     Below(String),
 }
 
-impl HttpAllow {
+impl HostList {
     /// Parses the list.
     ///
     /// # Errors
@@ -126,14 +127,33 @@ impl HttpAllow {
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
             return false;
         };
-        self.0.iter().any(|entry| {
-            let is_host = match &host {
-                Host::Domain(name) => entry.who.is_name(name),
-                Host::Ipv4(ip) => entry.who.holds((*ip).into()),
-                Host::Ipv6(ip) => entry.who.holds((*ip).into()),
-            };
-            is_host && entry.has_port(port, matches!(port, 80 | 443))
-        })
+        self.0
+            .iter()
+            .any(|entry| entry.who.is_host(&host) && entry.has_port(port, matches!(port, 80 | 443)))
+    }
+
+    /// Returns true if the user lists a host for commands. An entry without a port is for the port
+    /// `usual`.
+    pub fn lists(&self, host: &Host, port: u16, usual: u16) -> bool {
+        let mut entries = self.0.iter();
+        entries.any(|entry| entry.port.unwrap_or(usual) == port && entry.who.is_host(host))
+    }
+
+    /// Returns true if a command may connect to an address to which a listed host leads; see
+    /// [`HostList::lists`].
+    pub fn opens(&self, ip: IpAddr, port: u16, usual: u16) -> bool {
+        let mut entries = self.0.iter();
+        is_public(ip)
+            || entries.any(|entry| {
+                entry.port.unwrap_or(usual) == port && entry.who.holds(ip.to_canonical())
+            })
+    }
+
+    /// Returns true if the user lists an address of this machine.
+    pub fn lists_this_machine(&self) -> bool {
+        let own: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let mut entries = self.0.iter();
+        entries.any(|entry| own.iter().any(|ip| entry.who.holds(*ip)))
     }
 
     /// Returns true if an address may be connected to at this port.
@@ -169,10 +189,11 @@ impl Entry {
             .strip_prefix('[')
             .and_then(|it| it.strip_suffix(']'))
             .unwrap_or(host);
-        let port = Some(port.parse().ok()?);
+        let port = Some(read_port(port)?);
         Who::read(host).map(|who| Self { who, port })
     }
 
+    /// Returns true if `http_get` may use a port: also any port of an address without one.
     fn has_port(&self, port: u16, is_usual: bool) -> bool {
         let is_near = matches!(self.who, Who::Network(..) | Who::Here);
         self.port
@@ -198,20 +219,22 @@ impl Who {
             Some(name) => (true, name),
             None => (false, text),
         };
-        // Parsed by the library whose host names it is compared with.
-        let Ok(Host::Domain(host)) = Host::parse(name) else {
+        let Host::Domain(host) = read_host(name)? else {
             return None;
         };
-        // The library takes `*` for a character of a name.
-        let is_plain = !host.is_empty()
-            && host
-                .chars()
-                .all(|it| it.is_alphanumeric() || "-._".contains(it));
-        is_plain.then_some(if below {
+        Some(if below {
             Self::Below(host)
         } else {
             Self::Name(host)
         })
+    }
+
+    fn is_host<T: AsRef<str>>(&self, host: &Host<T>) -> bool {
+        match host {
+            Host::Domain(name) => self.is_name(name.as_ref()),
+            Host::Ipv4(ip) => self.holds((*ip).into()),
+            Host::Ipv6(ip) => self.holds(IpAddr::from(*ip).to_canonical()),
+        }
     }
 
     fn is_name(&self, name: &str) -> bool {
@@ -245,6 +268,35 @@ impl Who {
             _ => false,
         }
     }
+}
+
+/// Maximum length of a name and of a label in it, in bytes (RFC 1035).
+const LONGEST: (usize, usize) = (253, 63);
+
+/// Parses a host, by the rules of URLs: a name in lower case, as it is looked up and without a
+/// final dot, or an address in any spelling. An IPv6 address is in brackets.
+pub(crate) fn read_host(text: &str) -> Option<Host> {
+    // The library would decode it, and then accept what looks like another host.
+    if text.contains('%') {
+        return None;
+    }
+    let name = match Host::parse(text).ok()? {
+        Host::Domain(name) => name,
+        address @ (Host::Ipv4(_) | Host::Ipv6(_)) => return Some(address),
+    };
+    let name = name.strip_suffix('.').unwrap_or(&name);
+    // The library takes `*` for a character of a name.
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
+    let is_label = |it: &str| (1..=LONGEST.1).contains(&it.len()) && it.bytes().all(is_plain);
+    let is_name = name.len() <= LONGEST.0 && name.split('.').all(is_label);
+    is_name.then(|| Host::Domain(name.to_owned()))
+}
+
+/// Parses a port: digits, and not 0.
+pub(crate) fn read_port(text: &str) -> Option<u16> {
+    // `parse` also takes a plus sign.
+    let is_plain = text.bytes().all(|it| it.is_ascii_digit());
+    text.parse().ok().filter(|port| is_plain && *port != 0)
 }
 
 #[cfg(test)]
@@ -310,9 +362,9 @@ mod tests {
         }
     }
 
-    fn allow(list: &[&str]) -> HttpAllow {
+    fn allow(list: &[&str]) -> HostList {
         let list: Vec<String> = list.iter().map(|it| (*it).to_owned()).collect();
-        HttpAllow::read(&list).unwrap()
+        HostList::read(&list).unwrap()
     }
 
     #[test]
@@ -391,8 +443,83 @@ mod tests {
 
     #[test]
     fn what_is_no_host_is_told() {
-        for entry in ["http://a.example/", "", "a b", "10.0.0.0/64", "*", "a:b"] {
-            assert!(HttpAllow::read(&[entry.to_owned()]).is_err(), "{entry}");
+        for entry in [
+            "http://a.example/",
+            "",
+            "a b",
+            "10.0.0.0/64",
+            "*",
+            "*.",
+            "*.*.example",
+            "a.*.example",
+            "a:b",
+            "a.example:0",
+            "a.example:+80",
+            "a..example",
+            "a.example@b.example",
+            "a.example\0",
+            "a%2eexample",
+            "0x7f.1",
+        ] {
+            assert!(HostList::read(&[entry.to_owned()]).is_err(), "{entry}");
         }
+        let long = "a".repeat(64) + ".example";
+        assert!(HostList::read(&[long]).is_err());
+    }
+
+    #[test]
+    fn a_command_reaches_the_usual_port_of_a_listed_host_or_the_listed_one() {
+        let list = allow(&[
+            "Docs.rs.",
+            "*.example.org",
+            "b\u{fc}cher.example",
+            "10.1.2.3",
+            "[::1]:8080",
+            "a.example:8443",
+        ]);
+        let lists = |host: &str, port| list.lists(&read_host(host).unwrap(), port, 443);
+        for (host, port) in [
+            ("docs.rs", 443),
+            ("DOCS.RS.", 443),
+            ("a.example.org", 443),
+            ("a.b.example.org", 443),
+            ("xn--bcher-kva.example", 443),
+            ("10.1.2.3", 443),
+            ("0xa.0x1.0x203", 443),
+            ("[::ffff:10.1.2.3]", 443),
+            ("[0::1]", 8080),
+            ("a.example", 8443),
+        ] {
+            assert!(lists(host, port), "{host}:{port}");
+        }
+        for (host, port) in [
+            ("docs.rs", 80),
+            ("a.docs.rs", 443),
+            ("docs.rs.evil.example", 443),
+            ("evildocs.rs", 443),
+            ("example.org", 443),
+            ("badexample.org", 443),
+            ("10.1.2.4", 443),
+            ("10.1.2.3", 80),
+            ("localhost", 8080),
+            ("[::1]", 443),
+            ("a.example", 443),
+        ] {
+            assert!(!lists(host, port), "{host}:{port}");
+        }
+        let opens = |ip: &str, port| list.opens(ip.parse().unwrap(), port, 443);
+        assert!(opens("1.1.1.1", 443) && opens("10.1.2.3", 443) && opens("::1", 8080));
+        assert!(!opens("10.1.2.3", 80) && !opens("127.0.0.1", 8080) && !opens("::1", 443));
+        let is_of_this_machine = |entry: &str| allow(&[entry]).lists_this_machine();
+        assert!(
+            ["localhost", "127.0.0.0/8", "[::1]:80", "127.0.0.1:3000"]
+                .into_iter()
+                .all(is_of_this_machine)
+        );
+        assert!(
+            !["docs.rs", "10.0.0.0/8", "127.0.0.2"]
+                .into_iter()
+                .any(is_of_this_machine)
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::address::HttpAllow;
+use crate::address::HostList;
 use crate::elicitation::{Elicitation, NoElicitation};
 use crate::file_access::FileAccess;
 use crate::jobs::{Job, JobOwner, Jobs};
@@ -99,7 +99,7 @@ pub struct Exec {
     /// The job that the call is, or may become.
     pub(crate) job: Option<Arc<Job>>,
     /// Addresses besides the internet that `http_get` may reach.
-    pub http: HttpAllow,
+    pub http: HostList,
 }
 
 impl Default for Exec {
@@ -114,7 +114,7 @@ impl Default for Exec {
             models: Arc::new(NoModels),
             jobs: Jobs::default(),
             job: None,
-            http: HttpAllow::default(),
+            http: HostList::default(),
         }
     }
 }

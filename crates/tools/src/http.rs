@@ -15,7 +15,7 @@ use tokio::net::lookup_host;
 use tokio::time::timeout;
 use url::{Host, Url};
 
-use crate::address::HttpAllow;
+use crate::address::HostList;
 use crate::builtin::{BuiltIn, TypedTool};
 use crate::context::ToolContext;
 use crate::error::ToolError;
@@ -277,7 +277,7 @@ struct Fetched {
 /// # Errors
 ///
 /// An address is refused or unreachable.
-async fn fetch(first: Url, allow: &HttpAllow, most: usize) -> Result<Fetched, ToolError> {
+async fn fetch(first: Url, allow: &HostList, most: usize) -> Result<Fetched, ToolError> {
     let is_listed = allow.names(&first);
     let mut url = first;
     for _ in 0..=HOPS {
@@ -321,7 +321,7 @@ fn check(url: &Url) -> Result<(), ToolError> {
     Ok(())
 }
 
-async fn get(url: &Url, allow: &HttpAllow) -> Result<Response, ToolError> {
+async fn get(url: &Url, allow: &HostList) -> Result<Response, ToolError> {
     let (host, addresses) = reachable(url, allow).await?;
     // A client for each request, because it is bound to the addresses that were checked.
     let client = client(&host, &addresses).map_err(|error| failed(url, &error))?;
@@ -330,7 +330,7 @@ async fn get(url: &Url, allow: &HttpAllow) -> Result<Response, ToolError> {
 }
 
 /// Resolves the host and checks the port and each address.
-async fn reachable(url: &Url, allow: &HttpAllow) -> Result<(String, Vec<SocketAddr>), ToolError> {
+async fn reachable(url: &Url, allow: &HostList) -> Result<(String, Vec<SocketAddr>), ToolError> {
     let no_host = || ToolError::InvalidInput(format!("{url} names no host."));
     let port = url.port_or_known_default().ok_or_else(no_host)?;
     if !allow.speaks(url, port) {

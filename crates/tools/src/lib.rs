@@ -60,7 +60,7 @@ mod trial;
 mod variables;
 mod write;
 
-pub use address::HttpAllow;
+pub use address::HostList;
 pub use bash::why_untried;
 pub use buffers::{NoBuffers, OpenBuffers, OpenText, Replaced, Replacement};
 pub use builtin::{FileUse, PRESETS};

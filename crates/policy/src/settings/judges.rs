@@ -14,7 +14,7 @@ use chat::approval::{
 use chat::tool::ToolUseId;
 use serde_json::{Value, json};
 use tools::{
-    Confinement, HttpAllow, Machine, Needs, Sandbox, SecretFile, ShellLists, Tool, Unsafe, Url,
+    Confinement, HostList, Machine, Needs, Sandbox, SecretFile, ShellLists, Tool, Unsafe, Url,
 };
 
 use super::policy::OPTIONS_PRIORITY;
@@ -41,9 +41,9 @@ impl Settings {
     }
 
     /// Returns the hosts that `http_get` may reach.
-    pub fn http_allow(&self) -> HttpAllow {
+    pub fn http_allow(&self) -> HostList {
         // Invalid entries were reported when the options were read.
-        HttpAllow::read(&self.tools.http_get.allow).unwrap_or_default()
+        HostList::read(&self.tools.http_get.allow).unwrap_or_default()
     }
 
     /// Returns the resolvers that check arguments. Denials come before all other resolvers,
@@ -233,7 +233,7 @@ impl ArgumentRule for ShellBound {
 
 /// Approves addresses of the hosts that the user lists.
 #[derive(Debug)]
-pub struct ListedHosts(pub HttpAllow);
+pub struct ListedHosts(pub HostList);
 
 impl ArgumentRule for ListedHosts {
     fn decide(&self, call: &CallKey) -> Option<Decision> {
@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_listed_host_needs_no_question() {
-        let allow = HttpAllow::read(&["docs.rs".to_owned()]).unwrap_or_default();
+        let allow = HostList::read(&["docs.rs".to_owned()]).unwrap_or_default();
         let hosts = ListedHosts(allow);
         let get = |url: &str| call("http_get", &json!({"url": url}));
         assert_eq!(

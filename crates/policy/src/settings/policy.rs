@@ -15,7 +15,7 @@ use chat::cycle::Options;
 use chat::did_you_mean;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
-use tools::{HttpAllow, Registry, Tool};
+use tools::{HostList, Registry, Tool};
 
 use super::judges::{SHELL, SHELL_SAFE, TRIAL};
 use super::plan::{PLAN_PRESET, SEARCHES};
@@ -318,7 +318,7 @@ impl Settings {
             }
         }
         self.check_presets(&tools, problems);
-        if let Err(problem) = HttpAllow::read(&self.tools.http_get.allow) {
+        if let Err(problem) = HostList::read(&self.tools.http_get.allow) {
             let path = "tools.http_get.allow";
             let invalid = InvalidOption::new(path, format!("{path}: {problem}"));
             problems.invalid.push(invalid);

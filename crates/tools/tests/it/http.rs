@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use tools::HttpAllow;
+use tools::HostList;
 
 use crate::fixture::TestFolder;
 
@@ -54,7 +54,7 @@ fn get(url: &str) -> Value {
 fn place(allow: &[&str]) -> TestFolder {
     let mut place = TestFolder::new();
     let allow: Vec<String> = allow.iter().map(|it| (*it).to_owned()).collect();
-    place.ctx.exec.http = HttpAllow::read(&allow).unwrap();
+    place.ctx.exec.http = HostList::read(&allow).unwrap();
     place
 }
 
