@@ -200,7 +200,7 @@
 
 ---@class flemma.Options.sandbox.policy
 ---@field rw_paths? string[] Folders below which files can be written. "$CWD" is Neovim's working directory, "$FLEMMA_BUFFER_PATH" the folder of the chat, "~" your home. Git's hooks and configuration, `.envrc`, and similar files stay unchanged; see |flemma-sandbox-limits|.
----@field network? boolean Whether commands can reach the network.
+---@field network? boolean|{ allow?: string[] } What commands can reach of the network: true, everything; false, nothing; or only some hosts: `{ allow = { "crates.io", "*.npmjs.org" } }`. See |flemma-sandbox-network|.
 ---@field allow_privileged? boolean Whether commands keep your privileges, such as root's.
 
 ---@class flemma.Options.sandbox.backends

@@ -6,6 +6,7 @@ use harness::{Answer, Editor, PATIENCE, Provider};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::listed_hosts::server;
 use crate::processes::{commands_in, host, signal, wait_commands};
 use crate::sandbox::holds;
 use crate::shell::Shell;
@@ -83,6 +84,40 @@ fn the_model_starts_reads_and_stops_a_job_that_a_daemon_outlives_in_each_sandbox
             &editor,
             &format!("The background job {name} has ended after"),
         );
+    }
+}
+
+#[test]
+fn a_job_and_a_command_reach_listed_hosts_at_the_same_time() {
+    if !holds("a_job_and_a_command_reach_listed_hosts_at_the_same_time") {
+        return;
+    }
+    let port = server();
+    let mut options = unasked();
+    options["sandbox"] = json!({"policy": {"network": {"allow": [format!("127.0.0.1:{port}")]}}});
+    let fetch = format!(
+        "curl -sS http://127.0.0.1:{port}/; curl -sS http://127.0.0.1:1/ -o refused; \
+         curl -sS http://127.0.0.1:1/ -o refused"
+    );
+    let waiting = format!("until [ -e go ]; do sleep 0.01; done; {fetch}");
+    let (editor, provider, name) = with_job(&waiting, options);
+    let meanwhile = json!({"label": "", "command": format!("{fetch}; touch go"), "timeout": null});
+    let said = call(&editor, &provider, "t_2", "bash", &meanwhile);
+    wait_message(
+        &editor,
+        &format!("The background job {name} has ended after"),
+    );
+    let of_job = call(
+        &editor,
+        &provider,
+        "t_3",
+        "job_output",
+        &json!({"name": name}),
+    );
+    let note = "[Network: 127.0.0.1:1 was refused, because sandbox.policy.network.allow does not name it.]";
+    for said in [said, of_job] {
+        assert!(said.contains("ok\n"), "{said}");
+        assert_eq!(said.matches(note).count(), 1, "{said}");
     }
 }
 

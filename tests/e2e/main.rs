@@ -43,6 +43,7 @@ mod host_streams;
 mod inline_edit;
 mod jobs;
 mod leash;
+mod listed_hosts;
 mod local;
 mod long_work;
 mod looks;

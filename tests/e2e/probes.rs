@@ -43,7 +43,7 @@ struct World {
 }
 
 impl World {
-    fn new(user: u32, provider: &Provider, network: bool) -> Self {
+    fn new(user: u32, provider: &Provider, network: &str) -> Self {
         let shell = Shell::new(provider);
         shell.configure(&format!("[sandbox.policy]\nnetwork = {network}\n"));
         let in_tmp = tempfile::Builder::new()
@@ -301,7 +301,7 @@ fn is_for_all(file: &Path) -> bool {
 
 /// Fails if the result of a probe differs from the table.
 #[track_caller]
-fn try_all(probes: &[&Probe], network: bool, is_tried: bool) {
+fn try_all(probes: &[&Probe], network: &str, is_tried: bool) {
     for user in users() {
         let call = json!({"label": "", "command": "bash ./probes.sh", "timeout": LIMIT});
         let provider = Provider::anthropic([
@@ -335,14 +335,23 @@ fn a_command_reaches_only_what_the_manual_says() {
     let all: Vec<&Probe> = PROBES.iter().flat_map(|(_, probes)| *probes).collect();
     let count = all.len() + WITHOUT_NETWORK.len();
     assert!(count >= FEWEST, "{count}");
-    try_all(&all, true, false);
+    try_all(&all, "true", false);
 }
 
 #[test]
 fn a_command_without_the_network_reaches_none() {
     let name = "a_command_without_the_network_reaches_none";
     if crate::sandbox::holds(name) {
-        try_all(&WITHOUT_NETWORK.iter().collect::<Vec<_>>(), false, false);
+        try_all(&WITHOUT_NETWORK.iter().collect::<Vec<_>>(), "false", false);
+    }
+}
+
+#[test]
+fn a_command_with_listed_hosts_reaches_no_others() {
+    let name = "a_command_with_listed_hosts_reaches_no_others";
+    if crate::sandbox::holds(name) {
+        let hosts = "{ allow = ['*.example.org', '127.0.0.1:1'] }";
+        try_all(&WITHOUT_NETWORK.iter().collect::<Vec<_>>(), hosts, false);
     }
 }
 
@@ -355,7 +364,7 @@ fn a_trial_reaches_no_more_than_a_command_without_the_network() {
         let asks = |it: &&Probe| it.line.contains("listen");
         let all = all.chain(WITHOUT_NETWORK).filter(|it| !asks(it));
         let all: Vec<&Probe> = all.collect();
-        try_all(&all, true, true);
+        try_all(&all, "true", true);
     }
 }
 
@@ -391,7 +400,7 @@ fn the_manual_lists_the_probes() {
         writeln!(expected, "\n{title} ~").unwrap();
         list(probes, &mut expected);
     }
-    expected.push_str("\nWith `network = false` ~\n");
+    expected.push_str("\nWith `network = false`, or with a list of other hosts ~\n");
     list(WITHOUT_NETWORK, &mut expected);
     expected.push('\n');
     let path: PathBuf = harness::repository().join("doc/flemma.txt");

@@ -201,15 +201,16 @@ fn sandbox_findings(settings: &SandboxSettings) -> Vec<Finding> {
 fn in_sandbox(settings: &SandboxSettings, program: &str) -> Vec<Finding> {
     let denied = "A command that tried it could not write outside its folders, mount, signal other processes, \
                   reach sockets of the session, or change the kernel.";
-    let network = if settings.policy.network {
-        "Commands have network (sandbox.policy.network)."
-    } else {
-        "Commands have no network."
-    };
+    let network = settings.policy.network.words();
     let folders = settings.policy.rw_paths.join(", ");
     vec![
         Finding::new("ok", format!("{program} confines commands. {denied}")),
-        Finding::new("info", format!("{network} They write below {folders}.")),
+        Finding::new(
+            "info",
+            format!(
+                "Commands have {network} (sandbox.policy.network). They write below {folders}."
+            ),
+        ),
         trials(settings),
     ]
 }

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
     match words.split_first() {
         Some((first, rest)) if first == tools::LEASH => return tools::hold_leash(rest),
         Some((first, rest)) if first == tools::VIEW => return tools::hold_view(rest),
+        Some((first, rest)) if first == tools::OUTLET => return tools::open_outlet(rest),
         _ => {}
     }
     let start = match supervise::start(&mut words) {

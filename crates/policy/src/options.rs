@@ -25,9 +25,9 @@ pub use kind::share;
 pub(crate) use rows::PROVIDER_NAMES;
 pub use rows::{
     AutopilotSettings, BackendChoice, Backends, BashSettings, Bwrap, CheckpointSettings,
-    ContextSettings, FoldSettings, FrontmatterTrust, HttpSettings, McpSettings, Preset, ReviewRule,
-    SandboxPolicy, SandboxSettings, ToolSettings, TrustSettings, UiSettings, Unlisted,
-    UnrecognizedCalls, Values, parameter_words,
+    ContextSettings, FoldSettings, FrontmatterTrust, HttpSettings, McpSettings, NetworkHosts,
+    NetworkPolicy, Preset, ReviewRule, SandboxPolicy, SandboxSettings, ToolSettings, TrustSettings,
+    UiSettings, Unlisted, UnrecognizedCalls, Values, parameter_words,
 };
 pub use toml_file::{TomlError, TomlOptions};
 
@@ -302,6 +302,8 @@ pub enum Loosens {
     Always(&'static str),
     /// A higher number than the user's own does; without a number there is no limit.
     WhenRaised(&'static str),
+    /// A network with more hosts than the user's own does; `true` always.
+    ReachesMore(&'static str),
     /// No value does: a project's list is added to the user's own, and forbids something.
     Forbids,
     /// The value is compared with the user's own rules by code of its own.
@@ -315,6 +317,7 @@ impl Loosens {
             Self::Never | Self::Compared | Self::Forbids => None,
             Self::WhenRaised(what) => (!is_at_most(value, own)).then_some(what),
             Self::Always(what) => Some(what),
+            Self::ReachesMore(what) => (!is_within(value, own)).then_some(what),
             Self::WhenTurnedOn(what) => {
                 // If the user has turned it on already, the chat gains nothing.
                 let turned_on = *value == Value::Bool(true) && *own == Value::Bool(false);
@@ -332,6 +335,7 @@ impl Loosens {
             Self::Never | Self::Compared => false,
             Self::Forbids => true,
             Self::Always(_) => is_part(value, own),
+            Self::ReachesMore(_) => is_within(value, own),
             Self::WhenTurnedOn(_) => *value == Value::Bool(false),
             Self::WhenRaised(_) => is_at_most(value, own),
             Self::Unless { strict, .. } => json(strict) == *value,
@@ -345,6 +349,16 @@ fn is_part(list: &Value, own: &Value) -> bool {
         return false;
     };
     list.iter().all(|item| own.contains(item))
+}
+
+/// Returns true if a value of `sandbox.policy.network` reaches nothing that `own` does not. Patterns
+/// are compared as they are written.
+fn is_within(network: &Value, own: &Value) -> bool {
+    match (network, own) {
+        (Value::Bool(everything), _) => !everything,
+        (_, Value::Bool(everything)) => *everything,
+        (hosts, own) => is_part(&hosts["allow"], &own["allow"]),
+    }
 }
 
 fn is_at_most(value: &Value, own: &Value) -> bool {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use platform::paths::canonicalize;
 use tools::{Missing, Names, Sandbox, SandboxLimits, Tmp};
 
-use crate::options::SandboxSettings;
+use crate::options::{NetworkPolicy, SandboxSettings};
 use crate::protected::{self, Places};
 use crate::settings::{Here, grants};
 use crate::sha256;
@@ -113,7 +113,7 @@ fn shown(roots: &[&Path]) -> Vec<PathBuf> {
     roots.filter(|path| path.starts_with(TMP)).collect()
 }
 
-/// Returns the messages which show that a command needed the network.
+/// Returns the messages which show that a command needed the network, or did not use the proxy.
 fn no_network(settings: &SandboxSettings) -> Option<Missing> {
     let signs = [
         "Could not resolve host",
@@ -122,11 +122,20 @@ fn no_network(settings: &SandboxSettings) -> Option<Missing> {
         "getaddrinfo EAI_AGAIN",
         "dns error",
     ];
-    (!settings.policy.network).then(|| Missing {
+    let note = match &settings.policy.network {
+        NetworkPolicy::Switch(true) => return None,
+        NetworkPolicy::Switch(false) => {
+            "The sandbox cuts commands off from the network. The user can change that with \
+             sandbox.policy.network = true."
+        }
+        NetworkPolicy::Hosts(_) => {
+            "The sandbox lets commands reach only the hosts in sandbox.policy.network.allow, and only \
+             by HTTP through the proxy in $HTTPS_PROXY. This program did not use it."
+        }
+    };
+    Some(Missing {
         signs: signs.map(str::to_owned).to_vec(),
-        note: "The sandbox cuts commands off from the network. The user can change that with \
-               sandbox.policy.network = true."
-            .to_owned(),
+        note: note.to_owned(),
     })
 }
 
@@ -164,7 +173,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::options::SandboxPolicy;
+    use crate::options::{NetworkHosts, SandboxPolicy};
 
     fn here() -> Here<'static> {
         Here {
@@ -249,9 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_network_is_explained_unless_it_is_allowed() {
-        let note = "cuts commands off from the network";
-        let explains = |network| {
+    fn a_missing_network_is_explained_unless_all_of_it_is_allowed() {
+        let explains = |network: NetworkPolicy, note: &str| {
             let settings = SandboxSettings {
                 policy: SandboxPolicy {
                     network,
@@ -262,7 +270,11 @@ mod tests {
             let missing = limits(&settings, here()).missing;
             missing.iter().any(|it| it.note.contains(note))
         };
-        assert!(explains(false) && !explains(true));
+        let (cut_off, no_proxy) = ("cuts commands off from the network", "did not use it");
+        let hosts = NetworkPolicy::Hosts(NetworkHosts::default());
+        assert!(explains(NetworkPolicy::Switch(false), cut_off));
+        assert!(explains(hosts.clone(), no_proxy) && !explains(hosts, cut_off));
+        assert!(!explains(NetworkPolicy::Switch(true), ""));
     }
 
     #[test]

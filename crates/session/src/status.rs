@@ -101,16 +101,12 @@ pub fn held(settings: &SandboxSettings) -> String {
     if !settings.enabled {
         return "off: commands run with all of your rights".to_owned();
     }
-    let network = if settings.policy.network {
-        "with"
-    } else {
-        "without"
-    };
     // The first test takes some 30 ms; later reports use its result.
     match tools::find_out(&settings.backend()) {
         Ok(program) => format!(
-            "{} confines commands, {network} network; files are written below {}",
+            "{} confines commands; they have {}, and write files below {}",
             program.display(),
+            settings.policy.network.words(),
             settings.policy.rw_paths.join(", ")
         ),
         Err(why) if settings.backend == BackendChoice::Auto => {

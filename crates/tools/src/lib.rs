@@ -94,8 +94,9 @@ pub use registry::{
 };
 pub use run::{Ran, run, run_in_full};
 pub use sandbox::{
-    Backend, Missing, Names, SANDBOX_PROGRAM, Sandbox, SandboxLimits, Tmp, VIEW, chats_tmp,
-    cuts_off_abstract_sockets, find_out, hold_view, keeps_from_setuid, paths_in, tmp_folder,
+    Backend, Missing, Names, Network, OUTLET, SANDBOX_PROGRAM, Sandbox, SandboxLimits, Tmp, VIEW,
+    chats_tmp, cuts_off_abstract_sockets, find_out, hold_view, keeps_from_setuid, open_outlet,
+    paths_in, tmp_folder,
 };
 pub use screen::Screen;
 pub use scripts::{ScriptFolder, ScriptProblem, ScriptRoot, digest};

@@ -7,6 +7,7 @@ mod background;
 
 use std::any::Any;
 use std::future::pending;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ use crate::checkpoints::CommandRun;
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::jobs::{Background, Job};
-use crate::sandbox::{Sandbox, Watch, explain};
+use crate::process::leash_program;
+use crate::sandbox::{Outlet, Sandbox, Watch, explain};
 use crate::tool::{Tool, ToolResult};
 
 /// How long a tool may take to clean up after a cancel. Killing a process tree takes up to a
@@ -167,9 +169,17 @@ async fn time_up(limit: Duration, job: Option<Arc<Job>>) {
 struct After {
     sandbox: Arc<Sandbox>,
     buffers: Arc<dyn OpenBuffers>,
-    watch: Option<Watch>,
+    held: HeldCommands,
     /// Set for a tool that runs commands.
     command: Option<CommandNeeds>,
+}
+
+/// What a call's commands are restricted by, besides the limits of the chat.
+#[derive(Default)]
+struct HeldCommands {
+    watch: Option<Watch>,
+    /// The way to listed hosts, or why there is none.
+    outlet: Option<io::Result<Arc<Outlet>>>,
 }
 
 /// The possible needs of a call's commands, according to its arguments.
@@ -181,7 +191,7 @@ struct CommandNeeds {
 
 impl After {
     /// Collects what is known before the call. Starts the watch, which also restricts the
-    /// sandbox in `ctx`.
+    /// sandbox in `ctx`, and gives that sandbox its outlet.
     async fn new(tool: &dyn Tool, input: &Value, ctx: &mut ToolContext) -> Self {
         let command = tool.traits().runs_commands.then(|| CommandNeeds {
             variables: explain::HiddenVariables::of(input),
@@ -189,15 +199,15 @@ impl After {
             input: input.clone(),
         });
         let (sandbox, buffers) = (ctx.files.sandbox.clone(), ctx.files.buffers.clone());
-        let watch = if command.is_some() && !sandbox.is_off() && ctx.exec.trial.is_none() {
-            watch(ctx).await
+        let held = if command.is_some() && !sandbox.is_off() && ctx.exec.trial.is_none() {
+            hold(ctx).await
         } else {
-            None
+            HeldCommands::default()
         };
         Self {
             sandbox,
             buffers,
-            watch,
+            held,
             command,
         }
     }
@@ -231,7 +241,7 @@ impl After {
         };
         let printed = failed.then_some(text);
         let variables = command.variables.note(printed);
-        let secrets = self.watch.as_ref().and_then(|watch| {
+        let secrets = self.held.watch.as_ref().and_then(|watch| {
             crate::sandbox::explain::note(watch.concealed(), watch.work(), &command.input, printed)
         });
         variables.into_iter().chain(secrets).collect()
@@ -239,10 +249,16 @@ impl After {
 
     /// Notes about what the sandbox refused and about files that the commands made.
     async fn sandbox_notes(self, text: &str) -> Vec<String> {
-        let Some(watch) = self.watch else {
-            return Vec::new();
+        let mut notes = match &self.held.outlet {
+            Some(Ok(outlet)) => outlet.notes(),
+            Some(Err(error)) => vec![format!(
+                "[Network: no host could be reached, because the proxy did not start: {error}.]"
+            )],
+            None => Vec::new(),
         };
-        let mut notes = Vec::new();
+        let Some(watch) = self.held.watch else {
+            return notes;
+        };
         let sets_bits = self.command.is_some_and(|it| it.sets_bits);
         if sets_bits && text.contains(explain::BITS_REFUSED) && crate::sandbox::keeps_from_setuid()
         {
@@ -264,19 +280,33 @@ impl After {
     }
 }
 
-/// Looks for files that commands may not make, before they run. Restricts the sandbox in
-/// `ctx` accordingly.
-async fn watch(ctx: &mut ToolContext) -> Option<Watch> {
+/// Looks for files that commands may not make, before they run, and opens the way to listed hosts.
+/// Changes the sandbox in `ctx` accordingly.
+async fn hold(ctx: &mut ToolContext) -> HeldCommands {
     // Spares a thread where there is no sandbox.
     if ctx.files.sandbox.lacking().is_some() {
-        return None;
+        return HeldCommands::default();
     }
     let sandbox = ctx.files.sandbox.clone();
-    let found = spawn_blocking(move || sandbox.watch()).await;
-    // Without a watch, the chat's limits still apply.
-    let (held, watch) = found.ok().flatten()?;
-    ctx.files.sandbox = Arc::new(held);
-    Some(watch)
+    let prepare = move || {
+        // Without a watch, the chat's limits still apply.
+        let (watched, watch) = sandbox.watch().unzip();
+        let mut sandbox = watched.map_or(sandbox, Arc::new);
+        let outlet = match sandbox.with_outlet(leash_program()).transpose() {
+            Some(Ok((held, outlet))) => {
+                sandbox = Arc::new(held);
+                Some(Ok(outlet))
+            }
+            Some(Err(error)) => Some(Err(error)),
+            None => None,
+        };
+        (sandbox, HeldCommands { watch, outlet })
+    };
+    let Ok((sandbox, held)) = spawn_blocking(prepare).await else {
+        return HeldCommands::default();
+    };
+    ctx.files.sandbox = sandbox;
+    held
 }
 
 /// Waits for a tool that was asked to stop, for at most [`GRACE`].

@@ -12,18 +12,20 @@ mod elsewhere;
 mod linux;
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use platform::paths::canonicalize;
 pub use system::{
-    PROGRAM as SANDBOX_PROGRAM, VIEW, Watch, chats_tmp, cuts_off_abstract_sockets, find_out,
-    hold_view, keeps_from_setuid, tmp_folder,
+    OUTLET, PROGRAM as SANDBOX_PROGRAM, VIEW, Watch, chats_tmp, cuts_off_abstract_sockets,
+    find_out, hold_view, keeps_from_setuid, open_outlet, tmp_folder,
 };
-pub(crate) use system::{run_restricted, view_report};
+pub(crate) use system::{Outlet, run_restricted, view_report};
 
 pub use self::explain::Missing;
 pub(crate) use self::trying::{Overlay, TrialView, ViewReport};
+use crate::address::HostList;
 use crate::secrets::{Concealed, Secrets};
 
 #[cfg(not(target_os = "linux"))]
@@ -71,6 +73,8 @@ pub struct Sandbox {
     /// The secrets of the limits, which apply without a sandbox as well.
     secrets: Option<Arc<Secrets>>,
     backend: Backend,
+    /// The way to the hosts that the limits list; see [`Sandbox::with_outlet`].
+    outlet: Option<Arc<Outlet>>,
 }
 
 impl Sandbox {
@@ -110,6 +114,7 @@ impl Sandbox {
             limits: OnceLock::new(),
             secrets,
             backend,
+            outlet: None,
         }
     }
 
@@ -221,7 +226,31 @@ impl Sandbox {
             Err(_) => return Ok(Vec::new()),
         };
         let limits = self.limits.get_or_init(|| given.real());
-        system::prefix(&program, &self.backend, limits, cwd, needed, None)
+        let outlet = self.outlet.as_deref();
+        system::prefix(&program, &self.backend, limits, cwd, needed, None, outlet)
+    }
+
+    /// The sandbox with a way to the hosts that its limits list, as long as the returned outlet exists.
+    /// `None` if they list none. Without it, commands reach no host then. `helper` is the program
+    /// that is started with [`OUTLET`]. Blocks like [`Sandbox::prefix`], in a runtime.
+    ///
+    /// # Errors
+    ///
+    /// There is no helper, or a socket can't be made.
+    pub(crate) fn with_outlet(
+        &self,
+        helper: Option<PathBuf>,
+    ) -> io::Result<Option<(Self, Arc<Outlet>)>> {
+        let limits = self.program().and_then(|_| self.limits());
+        let Some(Network::Listed(hosts)) = limits.map(|it| &it.network) else {
+            return Ok(None);
+        };
+        let outlet = Arc::new(Outlet::new(helper, hosts.clone())?);
+        let held = Self {
+            outlet: Some(outlet.clone()),
+            ..self.clone()
+        };
+        Ok(Some((held, outlet)))
     }
 
     /// Returns true if bubblewrap failed before the command started, so that the command can be restarted.
@@ -319,10 +348,22 @@ pub struct SandboxLimits {
     pub missing: Vec<Missing>,
     /// The home folder, if little of it is seen.
     pub home: Option<NarrowHome>,
-    /// True if the network can be reached.
-    pub network: bool,
+    /// What can be reached of the network.
+    pub network: Network,
     /// True if a command keeps the user's privileges.
     pub privileged: bool,
+}
+
+/// What commands can reach of the network.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Network {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// These hosts, through a proxy.
+    Listed(HostList),
+    /// Everything.
+    Everything,
 }
 
 /// A home folder of which only some files and folders are seen.

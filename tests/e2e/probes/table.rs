@@ -356,7 +356,7 @@ const NETWORK: &[Probe] = &[
     denied("change routes", "ip route add blackhole 192.0.2.0/24"),
 ];
 
-/// The probes with `network = false`.
+/// The probes with `network = false`, or with a list of other hosts.
 pub const WITHOUT_NETWORK: &[Probe] = &[
     denied("a server on this machine over TCP", "tcp $PORT"),
     denied("send over UDP", "echo x > /dev/udp/192.0.2.1/9"),

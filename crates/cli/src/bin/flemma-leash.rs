@@ -1,4 +1,5 @@
-//! The leash: the process between the host and a command without a sandbox, or in a trial view.
+//! The leash: the process between the host and a command without a sandbox, or in a trial view. It
+//! also opens the outlet of a sandbox before the command starts.
 //!
 //! `flemma --leash` does the same, but this program starts in a third of the time, because
 //! the dynamic linker has little to relocate.
@@ -11,6 +12,7 @@ fn main() -> ExitCode {
     match words.split_first() {
         Some((first, rest)) if first == tools::LEASH => tools::hold_leash(rest),
         Some((first, rest)) if first == tools::VIEW => tools::hold_view(rest),
+        Some((first, rest)) if first == tools::OUTLET => tools::open_outlet(rest),
         _ => ExitCode::FAILURE,
     }
 }

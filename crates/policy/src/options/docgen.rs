@@ -287,8 +287,9 @@ fn annotation(kind: &OptionKind, class: &str) -> String {
             format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
         OptionKind::Table(_) | OptionKind::Tools(_) => class.to_owned(),
+        // Nor has a table that is one of several values.
         OptionKind::Any(kinds) => {
-            let kinds: Vec<String> = kinds.iter().map(|kind| annotation(kind, class)).collect();
+            let kinds: Vec<String> = kinds.iter().map(|kind| annotation(kind, "")).collect();
             kinds.join("|")
         }
     }

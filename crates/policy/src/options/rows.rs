@@ -120,8 +120,8 @@ mod tools;
 
 pub use providers::{PROVIDER_NAMES, parameter_words};
 pub use tools::{
-    AutopilotSettings, BackendChoice, Backends, BashSettings, Bwrap, HttpSettings, Preset,
-    ReviewRule, SandboxPolicy, SandboxSettings, ToolSettings, Unlisted,
+    AutopilotSettings, BackendChoice, Backends, BashSettings, Bwrap, HttpSettings, NetworkHosts,
+    NetworkPolicy, Preset, ReviewRule, SandboxPolicy, SandboxSettings, ToolSettings, Unlisted,
 };
 
 use providers::PROVIDERS;

@@ -34,6 +34,7 @@ fn sample(path: &str, option: &OptionDef) -> Value {
         "presets" => json!({"$x": "openai"}),
         "tools.auto_approve" | "tools.offer" => json!(["read"]),
         "tools.http_get.allow" => json!(["docs.rs"]),
+        "sandbox.policy.network" => json!({"allow": ["docs.rs"]}),
         "tools.bash.trial_home" => json!(["~/x"]),
         "mcp.servers" => json!({"x": {"command": "x", "timeout": 86_400}}),
         _ if matches!(option.kind, OptionKind::AddressPart) => json!("europe-west1"),

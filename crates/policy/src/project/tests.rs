@@ -229,7 +229,11 @@ fn rows() -> Vec<(&'static str, Option<Value>, Option<Value>)> {
             Some(json!([])),
             Some(json!(["/"])),
         ),
-        ("sandbox.policy.network", Some(json!(false)), None),
+        (
+            "sandbox.policy.network",
+            Some(json!({"allow": ["docs.rs"]})),
+            None,
+        ),
         (
             "sandbox.policy.allow_privileged",
             Some(json!(false)),

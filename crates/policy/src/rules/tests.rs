@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::frontmatter::{Source as Text, evaluate};
+use crate::options::NetworkPolicy;
 
 fn rules(given: &Value, frontmatter: &str, trusted: bool) -> Rules {
     let registry = Registry::builtin();
@@ -164,7 +165,10 @@ fn what_narrows_the_sandbox_applies_beside_what_waits_for_trust() {
     let text = "flemma.opt.sandbox = { policy = { network = false, rw_paths = { '/' } } }";
     let untrusted = rules(&json!({}), text, false);
     let policy = &untrusted.settings.sandbox.policy;
-    assert!(!policy.network && !policy.rw_paths.contains(&"/".to_owned()));
+    assert!(
+        policy.network == NetworkPolicy::Switch(false)
+            && !policy.rw_paths.contains(&"/".to_owned())
+    );
     assert_eq!(untrusted.withheld[0].option, "sandbox.policy.rw_paths");
     let trusted = rules(&json!({}), text, true);
     assert_eq!(trusted.settings.sandbox.policy.rw_paths, ["/"]);

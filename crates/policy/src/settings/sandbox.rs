@@ -2,11 +2,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use tools::{Backend, SandboxLimits, Secrets};
+use tools::{Backend, HostList, Network, SandboxLimits, Secrets};
 
 use super::Problems;
 use super::grants::{known_names, passed_variables};
-use crate::options::{BackendChoice, InvalidOption, SandboxSettings};
+use crate::options::{BackendChoice, InvalidOption, NetworkPolicy, SandboxSettings};
 
 /// Location of a chat.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ impl SandboxSettings {
         let paths = self.policy.rw_paths.iter();
         SandboxLimits {
             writable: paths.filter_map(|path| folder(path, here)).collect(),
-            network: self.policy.network,
+            network: self.policy.network.limit(),
             privileged: self.policy.allow_privileged,
             ..limits
         }
@@ -48,7 +48,7 @@ impl SandboxSettings {
         Secrets::of_this_user(&revealed)
     }
 
-    /// Reports values that are neither paths nor names of sockets.
+    /// Reports values that are neither paths, hosts, nor names of sockets.
     pub(super) fn check(&self, problems: &mut Problems) {
         let mut report = |path: &str, what: String| {
             let message = format!("{path}: {what}");
@@ -67,6 +67,11 @@ impl SandboxSettings {
                 report(option, what);
             }
         }
+        if let NetworkPolicy::Hosts(hosts) = &self.policy.network
+            && let Err(problem) = HostList::read(&hosts.allow)
+        {
+            report("sandbox.policy.network.allow", problem);
+        }
         for name in &self.sockets {
             let is_path = name.starts_with(['/', '~', '$']);
             if !is_path && !known_names().any(|known| known == name) {
@@ -84,6 +89,29 @@ impl SandboxSettings {
     pub fn passed(&self) -> Vec<String> {
         let granted = passed_variables(&self.sockets).map(str::to_owned);
         self.env.iter().cloned().chain(granted).collect()
+    }
+}
+
+impl NetworkPolicy {
+    /// Returns what commands can reach.
+    fn limit(&self) -> Network {
+        match self {
+            Self::Switch(true) => Network::Everything,
+            Self::Switch(false) => Network::Nothing,
+            // Invalid entries were reported when the options were read.
+            Self::Hosts(hosts) => Network::Listed(HostList::read(&hosts.allow).unwrap_or_default()),
+        }
+    }
+
+    /// Returns what commands can reach, to follow "commands have".
+    pub fn words(&self) -> String {
+        match self {
+            Self::Switch(true) => "network".to_owned(),
+            Self::Hosts(hosts) if !hosts.allow.is_empty() => {
+                format!("network only to {}", hosts.allow.join(", "))
+            }
+            Self::Switch(false) | Self::Hosts(_) => "no network".to_owned(),
+        }
     }
 }
 
@@ -228,15 +256,63 @@ mod tests {
             let settings = SandboxSettings {
                 policy: SandboxPolicy {
                     rw_paths: vec!["$CWD".to_owned(), "$FLEMMA_BUFFER_PATH".to_owned()],
-                    network: allowed,
+                    network: NetworkPolicy::Switch(allowed),
                     allow_privileged: allowed,
                 },
                 ..SandboxSettings::default()
             };
             let limits = settings.limits(here, SandboxLimits::default());
             assert_eq!(limits.writable, [Path::new("/usr")]);
-            assert_eq!((limits.network, limits.privileged), (allowed, allowed));
+            let network = if allowed {
+                Network::Everything
+            } else {
+                Network::Nothing
+            };
+            assert_eq!((limits.network, limits.privileged), (network, allowed));
         }
+    }
+
+    #[test]
+    fn listed_hosts_are_reached_and_one_that_is_no_host_leaves_none() {
+        let here = Here {
+            cwd: Path::new("/usr"),
+            chat: None,
+        };
+        let examine = |allow: Value| {
+            let given = json!({"sandbox": {"policy": {"network": {"allow": allow}}}});
+            let (settings, problems) =
+                Settings::examine(&given, Scope::Setup, &Registry::builtin());
+            let limits = settings.sandbox.limits(here, SandboxLimits::default());
+            let words = settings.sandbox.policy.network.words();
+            (limits.network, words, problems.all().join(" "))
+        };
+        let hosts = ["docs.rs", "*.example.org", "localhost:8080"].map(str::to_owned);
+        let (network, words, problems) = examine(json!(hosts));
+        assert_eq!(network, Network::Listed(HostList::read(&hosts).unwrap()));
+        assert_eq!(
+            words,
+            "network only to docs.rs, *.example.org, localhost:8080"
+        );
+        assert_eq!(problems, "");
+        let nothing = Network::Listed(HostList::default());
+        assert_eq!(
+            examine(json!([])),
+            (nothing.clone(), "no network".to_owned(), String::new())
+        );
+        for host in [
+            "https://docs.rs",
+            "*",
+            "docs.rs/x",
+            "docs.rs:https",
+            "a b",
+            "",
+        ] {
+            let (network, _, problems) = examine(json!(["docs.rs", host]));
+            assert_eq!(network, nothing);
+            let message = format!("sandbox.policy.network.allow: \"{host}\" is not a host.");
+            assert!(problems.starts_with(&message), "{problems}");
+        }
+        assert!(!examine(json!("docs.rs")).2.is_empty());
     }
 
     #[test]

@@ -339,6 +339,34 @@ mod tests {
     }
 
     #[test]
+    fn a_network_may_be_narrowed_and_not_widened() {
+        let network = |value: &Value| json!({"sandbox": {"policy": {"network": value}}});
+        let hosts = |hosts: &[&str]| json!({"allow": hosts});
+        for (wanted, own, is_looser) in [
+            (hosts(&["a.example"]), json!(true), false),
+            (
+                hosts(&["a.example"]),
+                hosts(&["a.example", "b.example"]),
+                false,
+            ),
+            (hosts(&[]), hosts(&["a.example"]), false),
+            (json!(false), hosts(&["a.example"]), false),
+            (hosts(&["a.example"]), json!(false), true),
+            (
+                hosts(&["a.example", "c.example"]),
+                hosts(&["a.example"]),
+                true,
+            ),
+            (hosts(&["a.example:22"]), hosts(&["a.example"]), true),
+            (json!(true), hosts(&["a.example"]), true),
+        ] {
+            let found = what(&values(network(&wanted)), &network(&own));
+            let expected = is_looser.then_some("would let commands reach the network");
+            assert_eq!(found, Vec::from_iter(expected), "{wanted} over {own}");
+        }
+    }
+
+    #[test]
     fn parameters_loosen_only_where_they_lead_elsewhere() {
         let harmless = json!({"parameters": {"max_tokens": 9, "thinking": "high"}});
         assert_eq!(what(&values(harmless), &json!({})).len(), 0);

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use super::trying::{Overlay, TrialView, ViewReport};
 use super::{Backend, SandboxLimits};
+use crate::address::HostList;
 use crate::secrets::Concealed;
 
 /// The name of the sandbox in the log, where it never occurs.
@@ -40,6 +41,7 @@ pub(super) fn prefix(
     _cwd: &Path,
     _needed: &[&Path],
     _resolver: Option<&Path>,
+    _outlet: Option<&Outlet>,
 ) -> Result<Vec<OsString>, String> {
     Err(WHY.to_owned())
 }
@@ -64,6 +66,33 @@ pub const VIEW: &str = "--view";
 /// Fails: there are no trials.
 pub fn hold_view(_words: &[OsString]) -> ExitCode {
     ExitCode::FAILURE
+}
+
+/// The first argument of a program that does not exist here.
+pub const OUTLET: &str = "--outlet";
+
+/// Fails: no sandbox has an outlet.
+pub fn open_outlet(_words: &[OsString]) -> ExitCode {
+    ExitCode::FAILURE
+}
+
+/// The way of sandboxed commands to listed hosts. Never exists on this system.
+#[derive(Debug)]
+pub(crate) struct Outlet(Infallible);
+
+impl Outlet {
+    /// Always fails.
+    ///
+    /// # Errors
+    ///
+    /// This system has no sandbox.
+    pub(super) fn new(_helper: Option<PathBuf>, _hosts: HostList) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn notes(&self) -> Vec<String> {
+        match self.0 {}
+    }
 }
 
 /// Returns false: there are no trials.

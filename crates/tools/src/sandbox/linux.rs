@@ -5,7 +5,9 @@ mod bwrap;
 mod identity;
 #[cfg(target_endian = "little")]
 mod modes;
+mod outlet;
 mod overlay;
+mod proxy;
 mod todo;
 mod tree;
 mod watch;
@@ -25,11 +27,13 @@ pub(super) use self::bwrap::NAME;
 pub(crate) use self::bwrap::run as run_restricted;
 pub use self::bwrap::{cuts_off_abstract_sockets, keeps_from_setuid};
 use self::identity::Machine;
+pub(crate) use self::outlet::Outlet;
+pub use self::outlet::{OUTLET, open_outlet};
 pub(crate) use self::overlay::report as view_report;
 pub use self::overlay::{VIEW, chats_tmp, hold_view, tmp_folder};
 pub(super) use self::overlay::{make as make_tmp, words as view_words};
 pub use self::watch::Watch;
-use super::{Backend, SandboxLimits};
+use super::{Backend, Network, SandboxLimits};
 use crate::private::TemporaryFolder;
 use crate::secrets::Concealed;
 use crate::state_dir;
@@ -48,6 +52,7 @@ pub(super) fn prefix(
     cwd: &Path,
     needed: &[&Path],
     resolver: Option<&Path>,
+    outlet: Option<&Outlet>,
 ) -> Result<Vec<OsString>, String> {
     if let Some(tmp) = &limits.tmp {
         make_tmp(&tmp.folder).map_err(|error| {
@@ -66,6 +71,7 @@ pub(super) fn prefix(
         needed,
         cwd,
         resolver,
+        outlet: outlet.filter(|_| matches!(limits.network, Network::Listed(_))),
     };
     Ok(bwrap::words(program, &backend.extra, &held))
 }
@@ -212,6 +218,7 @@ fn sandboxed(world: &World, program: &Path, extra: &[String]) -> Vec<OsString> {
         needed: &[],
         cwd: &world.inside,
         resolver: None,
+        outlet: None,
     };
     bwrap::words(program, extra, &held)
 }

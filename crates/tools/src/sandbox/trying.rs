@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use platform::paths::{canonicalize, from_bytes, visible};
 
-use super::{Backend, NarrowHome, Sandbox, SandboxLimits, find_out, system};
+use super::{Backend, NarrowHome, Network, Sandbox, SandboxLimits, find_out, system};
 use crate::git_index::git_folder;
 use crate::secrets::{Secrets, common_folder, repository_above};
 
@@ -114,7 +114,7 @@ impl Sandbox {
         let secrets = secrets.unwrap_or_default().into_iter();
         let (hidden, masked): (Vec<_>, Vec<_>) = secrets.partition(|it| it.is_dir());
         let limits = SandboxLimits {
-            network: false,
+            network: Network::Nothing,
             privileged: false,
             home,
             hidden: [limits.hidden.clone(), hidden].concat(),
@@ -206,6 +206,7 @@ impl Sandbox {
             view.cwd,
             &[],
             Some(&resolver),
+            None,
         )?;
         Ok(system::view_words(view, overlays, sandboxed))
     }
@@ -273,7 +274,7 @@ impl Sandbox {
         }
     }
 
-    /// The sandbox of a read-only call, with or without network. Of the home folder, the command sees
+    /// The sandbox of a read-only call, without network or with that of other calls. Of the home folder, the command sees
     /// the working folders and `named`, or all of it if that is `None`. It also applies if the user
     /// turned the sandbox off. Without a working bubblewrap, the call runs like all others. Blocking,
     /// because it searches for secrets.
@@ -286,19 +287,29 @@ impl Sandbox {
             required: self.backend.required && self.given.is_some(),
             ..self.backend.clone()
         };
+        let network = if !network {
+            Network::Nothing
+        } else if self.is_off() {
+            Network::Everything
+        } else {
+            limits.network.clone()
+        };
         let mut limits = limits.reading(network, named, &self.secrets());
         if self.is_off() {
             // Other commands see the machine's `/tmp` then.
             limits.tmp = None;
         }
-        Self::new(limits, backend)
+        Self {
+            outlet: self.outlet.clone(),
+            ..Self::new(limits, backend)
+        }
     }
 }
 
 impl SandboxLimits {
     /// These limits without writable folders and privileges, and with all secrets hidden: also those
     /// that a repository tracks, together with its contents.
-    fn reading(&self, network: bool, named: Option<&[PathBuf]>, secrets: &Secrets) -> Self {
+    fn reading(&self, network: Network, named: Option<&[PathBuf]>, secrets: &Secrets) -> Self {
         let work = super::real(&self.work);
         let seen = super::real(named.unwrap_or_default());
         let mut found = Vec::new();
@@ -357,34 +368,49 @@ fn narrow_home(home: Option<&Path>, work: &[PathBuf], named: &[PathBuf]) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::HostList;
 
     #[test]
-    fn a_read_only_call_cannot_write_and_has_a_network_only_on_request() {
+    fn a_read_only_call_cannot_write_and_has_the_network_of_others_only_on_request() {
         let limits = SandboxLimits {
             writable: vec!["/w".into()],
-            network: true,
             privileged: true,
             ..SandboxLimits::default()
         };
-        let sandbox = Sandbox::new(
-            limits,
-            Backend {
-                required: true,
-                ..Backend::default()
-            },
-        );
-        for network in [false, true] {
-            let held = sandbox.reading(network, None);
+        let hosts = HostList::read(&["docs.rs".to_owned()]).unwrap_or_default();
+        let sandbox = |network: &Network| {
+            Sandbox::new(
+                SandboxLimits {
+                    network: network.clone(),
+                    ..limits.clone()
+                },
+                Backend {
+                    required: true,
+                    ..Backend::default()
+                },
+            )
+        };
+        for (of_chat, wanted, expected) in [
+            (Network::Everything, false, Network::Nothing),
+            (Network::Everything, true, Network::Everything),
+            (Network::Nothing, true, Network::Nothing),
+            (Network::Listed(hosts.clone()), true, Network::Listed(hosts)),
+        ] {
+            let held = sandbox(&of_chat).reading(wanted, None);
             let given = held.given.as_ref().map(|it| SandboxLimits::clone(it));
             let given = given.unwrap_or_default();
             assert!(given.writable.is_empty() && !given.privileged);
-            assert_eq!(given.network, network);
+            assert_eq!(given.network, expected);
             assert!(held.backend.required);
         }
-        let off = sandbox.turned_off();
+        let off = sandbox(&Network::Nothing).turned_off();
         assert!(off.is_off() && off.limits().is_none());
         let held = off.reading(false, None);
         assert!(!held.is_off() && !held.backend.required);
+        // Other commands have the network as well.
+        let held = off.reading(true, None);
+        let given = held.given.as_ref().map(|it| it.network.clone());
+        assert_eq!(given, Some(Network::Everything));
         assert!(Sandbox::off().reading(false, None).is_off());
     }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use chat::tool::{ToolOutcome, ToolUseId};
 use serde_json::json;
-use tools::{Backend, Confinement, Sandbox, SandboxLimits, ScriptFolder};
+use tools::{Backend, Confinement, Network, Sandbox, SandboxLimits, ScriptFolder};
 
 use crate::fixture::{TestFolder, bash, eventually, has_sandbox, skipped};
 

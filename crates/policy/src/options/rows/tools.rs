@@ -236,16 +236,26 @@ options! {
             // Folders are not compared, so every list but the empty one counts as looser.
             loosens: unless("[]", "would change which folders can be written"),
         },
-        /// Whether commands can reach the network.
-        network: bool = true {
+        /// What commands can reach of the network: true, everything; false, nothing; or
+        /// only some hosts: `{ allow = { "crates.io", "*.npmjs.org" } }`. See
+        /// |flemma-sandbox-network|.
+        network: NetworkPolicy = true {
             scopes: CHAT,
-            loosens: unless("false", "would let commands reach the network"),
+            loosens: ReachesMore("would let commands reach the network"),
         },
         /// Whether commands keep your privileges, such as root's.
         allow_privileged: bool = false {
             scopes: CHAT,
             loosens: unless("false", "would let commands keep your privileges"),
         },
+    }
+
+    /// `sandbox.policy.network.*`
+    #[derive(PartialEq, Eq)]
+    #[serde(default)]
+    pub struct NetworkHosts {
+        /// The hosts that commands can reach.
+        allow: Vec<String> = [] { scopes: CHAT },
     }
 
     /// `sandbox.backends.*`
@@ -262,6 +272,26 @@ options! {
         /// Additional arguments for bubblewrap, after Flemma's.
         extra_args: Vec<String> = [],
     }
+}
+
+/// `sandbox.policy.network`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum NetworkPolicy {
+    /// Everything, or nothing.
+    Switch(bool),
+    /// These hosts, through a proxy.
+    Hosts(NetworkHosts),
+}
+
+impl Default for NetworkPolicy {
+    fn default() -> Self {
+        Self::Switch(false)
+    }
+}
+
+impl OptionValue for NetworkPolicy {
+    const KIND: OptionKind = Any(&[Flag, NetworkHosts::KIND]);
 }
 
 choices! {

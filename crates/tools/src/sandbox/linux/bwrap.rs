@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{fs, io};
 
 use super::identity::Machine;
+use super::outlet::Outlet;
 use super::tree::{Root, Tree};
 use crate::files::{Fingerprint, RealPath};
-use crate::sandbox::{DIE_WITH_PARENT, SandboxLimits};
+use crate::sandbox::{DIE_WITH_PARENT, Network, SandboxLimits};
 use crate::secrets::Concealed;
 
 /// Its name in the log.
@@ -57,6 +58,8 @@ pub(super) struct MountPlan<'a> {
     pub cwd: &'a Path,
     /// A file that takes the place of `/etc/resolv.conf`.
     pub resolver: Option<&'a Path>,
+    /// The way to the hosts that the limits list.
+    pub outlet: Option<&'a Outlet>,
 }
 
 /// The words that precede a command.
@@ -69,13 +72,16 @@ pub(super) fn words(program: &Path, extra: &[String], held: &MountPlan<'_>) -> V
     words.writable(limits);
     words.hide(held);
     words.resolver(held);
+    if let Some(outlet) = held.outlet {
+        words.0.extend(outlet.mounts());
+    }
     words.close(limits);
     // Commands can neither signal the user's processes nor share memory with them.
     words.all(["--unshare-pid", "--unshare-uts", "--unshare-ipc"]);
-    words.all([if limits.network {
-        "--share-net"
-    } else {
-        "--unshare-net"
+    words.all([match limits.network {
+        Network::Everything => "--share-net",
+        // The proxy is reached through a socket that is passed out.
+        Network::Listed(_) | Network::Nothing => "--unshare-net",
     }]);
     words.all(["--cap-drop", "ALL"]);
     if !limits.privileged {
@@ -95,6 +101,9 @@ pub(super) fn words(program: &Path, extra: &[String], held: &MountPlan<'_>) -> V
     // The user's own arguments come last, so that they take precedence.
     words.0.extend(extra.iter().map(OsString::from));
     words.all(["--"]);
+    words
+        .0
+        .extend(held.outlet.into_iter().flat_map(Outlet::words));
     words.0
 }
 
@@ -135,7 +144,7 @@ impl Words {
             self.path("--ro-bind-try", path);
         }
         self.path("--ro-bind-try", Path::new("/sys"));
-        for path in machine.networks.iter().filter(|_| !held.limits.network) {
+        for path in machine.networks.iter().filter(|_| is_cut_off(held.limits)) {
             self.mount("--tmpfs", path);
             self.mount("--remount-ro", path);
         }
@@ -241,7 +250,7 @@ impl Words {
         let is_concealed = |path: &Path| folders.iter().any(|it| path.starts_with(&it.path));
         let sockets = held.machine.sockets.iter().filter(|path| {
             is_seen(path)
-                && (!path.starts_with("/run") || !limits.network && is_needed(path))
+                && (!path.starts_with("/run") || is_cut_off(limits) && is_needed(path))
                 && !is_in(path, &limits.hidden)
                 && !is_concealed(path)
                 && !limits.masked.contains(path)
@@ -276,6 +285,11 @@ impl Words {
         // A file that a command wrote there would be lost.
         self.mount("--remount-ro", &folder.path);
     }
+}
+
+/// Returns true if commands have a network of their own, with nothing in it.
+fn is_cut_off(limits: &SandboxLimits) -> bool {
+    limits.network != Network::Everything
 }
 
 fn is_in(path: &Path, folders: &[PathBuf]) -> bool {
@@ -529,6 +543,7 @@ mod tests {
             needed: &[Path::new("/tmp/script")],
             cwd: Path::new("/w"),
             resolver: None,
+            outlet: None,
         };
         let words = words(Path::new("/bin/bwrap"), &["--x".to_owned()], &held);
         let words: Vec<_> = words.iter().map(|it| it.to_string_lossy()).collect();
@@ -562,7 +577,7 @@ mod tests {
     fn the_root_can_be_writable_and_the_kernel_stays_as_it_is() {
         let limits = SandboxLimits {
             writable: vec!["/".into()],
-            network: true,
+            network: Network::Everything,
             privileged: true,
             ..SandboxLimits::default()
         };

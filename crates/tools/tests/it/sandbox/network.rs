@@ -54,7 +54,7 @@ for name in sys.argv[1:]:
 #[tokio::test]
 async fn a_socket_anywhere_is_out_of_reach_until_it_is_granted() {
     let grant = |root: &Path, limits: &mut SandboxLimits| {
-        limits.network = true;
+        limits.network = Network::Everything;
         fs::create_dir_all(root.join("inside/deep")).unwrap();
         limits.sockets = vec![root.join("outside/granted")];
     };
@@ -98,7 +98,7 @@ async fn a_socket_anywhere_is_out_of_reach_until_it_is_granted() {
 async fn abstract_sockets_are_out_of_reach_with_the_network_on() {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::SocketAddr;
-    let Some(place) = with_tmp(|_, limits| limits.network = true) else {
+    let Some(place) = with_tmp(|_, limits| limits.network = Network::Everything) else {
         return;
     };
     if !tools::cuts_off_abstract_sockets() {
