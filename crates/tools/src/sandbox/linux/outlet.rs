@@ -26,6 +26,7 @@ use rustix::net::{
 };
 use tokio::io::Interest;
 use tokio::net::UnixListener;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -42,7 +43,8 @@ const PORT: u16 = 61_128;
 const PROGRAM: &str = "/run/flemma/leash";
 /// The socket in the sandbox over which it passes another one.
 const SOCKET: &str = "/run/flemma/outlet";
-/// Most commands of one call that are served at a time. It is not known when one has ended.
+/// Most commands of one call that are served at a time: the latest, because it is not known when one has
+/// ended.
 const COMMANDS: usize = 16;
 /// How long the program may take to pass its socket.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -63,7 +65,8 @@ const OWN: &str = "localhost,127.0.0.1,::1";
 pub(crate) struct Outlet {
     proxy: Arc<Proxy>,
     helper: PathBuf,
-    /// Proves that a socket is from a command of this call. Another sandbox cannot read it.
+    /// Proves that a socket is from a command of this call. Other sandboxes can reach [`SOCKET`] by its
+    /// path on the machine, and cannot read the token.
     token: String,
     /// The host's end of [`SOCKET`] is in it.
     folder: TemporaryFolder,
@@ -134,24 +137,33 @@ impl Outlet {
 
 /// Serves the proxy to each command that passes its socket.
 async fn serve(listener: UnixListener, token: String, proxy: Arc<Proxy>) {
+    let mut receiving = JoinSet::new();
     let mut served = VecDeque::new();
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            sleep(RETRY).await;
-            continue;
-        };
-        let (token, proxy) = (token.clone(), proxy.clone());
-        let serving = tokio::spawn(async move {
-            let received = stream.async_io(Interest::READABLE, || receive(&stream, &token));
-            match timeout(PATIENCE, received).await {
-                Ok(Ok(socket)) => proxy.serve(socket).await,
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) if receiving.len() < COMMANDS => {
+                    let token = token.clone();
+                    receiving.spawn(async move {
+                        let receive = || receive(&stream, &token);
+                        let received = stream.async_io(Interest::READABLE, receive);
+                        timeout(PATIENCE, received).await.unwrap_or_else(|late| Err(late.into()))
+                    });
+                }
+                Ok(_) => {}
+                Err(_) => sleep(RETRY).await,
+            },
+            Some(received) = receiving.join_next() => match received {
+                Ok(Ok(socket)) => {
+                    if served.len() == COMMANDS {
+                        served.pop_front();
+                    }
+                    let serving = tokio::spawn(proxy.clone().serve(socket));
+                    served.push_back(AbortOnDropHandle::new(serving));
+                }
                 refused => tracing::warn!(?refused, "a socket of a command was refused"),
-            }
-        });
-        if served.len() == COMMANDS {
-            served.pop_front();
+            },
         }
-        served.push_back(AbortOnDropHandle::new(serving));
     }
 }
 
@@ -194,16 +206,57 @@ pub fn open_outlet(words: &[OsString]) -> ExitCode {
 fn pass_listener(token: &[u8]) -> io::Result<()> {
     // The connections wait until the host accepts them.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?;
-    let host = UnixStream::connect(SOCKET)?;
+    pass(&listener, &UnixStream::connect(SOCKET)?, token)
+}
+
+/// Sends a token and a socket.
+fn pass(socket: &TcpListener, host: &UnixStream, token: &[u8]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let sockets = [listener.as_fd()];
+    let sockets = [socket.as_fd()];
     control.push(SendAncillaryMessage::ScmRights(&sockets));
     sendmsg(
-        &host,
+        host,
         &[IoSlice::new(token)],
         &mut control,
         SendFlags::NOSIGNAL,
     )?;
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// What is said to a connection of a socket that is passed with this token.
+    async fn said(outlet: &Outlet, token: &str) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let host = UnixStream::connect(outlet.folder.path().join("socket")).unwrap();
+        let mut client = TcpStream::connect(address).await.unwrap();
+        pass(&listener, &host, token.as_bytes()).unwrap();
+        // The host has the last one now.
+        drop(listener);
+        let _ = client.write_all(b"GET / HTTP/1.1\r\n\r\n").await;
+        let mut said = String::new();
+        let _ = client.read_to_string(&mut said).await;
+        said
+    }
+
+    #[tokio::test]
+    async fn only_a_socket_that_comes_with_the_token_is_served() {
+        let outlet = Outlet::new(Some("/bin/true".into()), HostList::default()).unwrap();
+        let token = outlet.token.clone();
+        assert!(said(&outlet, &token).await.starts_with("HTTP/1.1 400"));
+        assert_eq!(said(&outlet, "0123456789abcdef").await, "");
+        assert_eq!(said(&outlet, "").await, "");
+        assert!(said(&outlet, &token).await.starts_with("HTTP/1.1 400"));
+        let another = Outlet::new(Some("/bin/true".into()), HostList::default()).unwrap();
+        assert_ne!(another.token, token);
+        assert!(Outlet::new(None, HostList::default()).is_err());
+    }
 }
