@@ -15,6 +15,7 @@ local M = {}
 ---@field thoughts integer Of `output`.
 ---@field cache_read integer
 ---@field cache_creation integer
+---@field searches integer Of the provider's own tools.
 ---@field input_cost number
 ---@field output_cost number
 
@@ -25,6 +26,7 @@ local M = {}
 ---@field thoughts integer
 ---@field cache_read integer
 ---@field cache_creation integer
+---@field searches integer
 ---@field input_cost number Dollars, as far as prices are known.
 ---@field output_cost number
 ---@field unpriced integer Requests whose prices are not known.
@@ -33,7 +35,8 @@ local M = {}
 local requests = {}
 ---@type flemma.session.Totals
 local totals = {}
-for _, name in ipairs({ "requests", "input", "output", "thoughts", "cache_read", "cache_creation", "unpriced" }) do
+local counts = { "requests", "input", "output", "thoughts", "cache_read", "cache_creation", "searches", "unpriced" }
+for _, name in ipairs(counts) do
   totals[name] = 0
 end
 totals.input_cost, totals.output_cost = 0, 0

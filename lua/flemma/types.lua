@@ -143,6 +143,10 @@
 ---@field auto_approve? string[]|(fun(tool_name: string, input: table, context: table): boolean|"deny"|nil)|string The calls that run without asking: a list of tool names, presets, and modules, or a function:
 ---@field presets? table<string, { approve?: string[], deny?: string[] }> Named lists for `auto_approve`. A tool that one of them denies stays denied even if another approves it. Built in are "$readonly" (read), "$default" (read, write, edit, apply_patch), and "$standard" (those of "$default", find, grep, ls, tool_search); "$shell-safe" approves `bash` for commands that only read, see |flemma-shell-safe|; "$trial" tries the other commands, and approves those that change nothing, see |flemma-trials-rule|.
 ---@field offer? string[] Tools that models are offered in addition to the default ones, see |flemma-built-in-tools|:
+---@field web? boolean|"search"|"fetch" Whether the provider may search the web and read pages while it answers, if it offers that: true, false, "search", or "fetch". The provider does both itself, so you are not asked, and what the model puts into queries and addresses leaves the chat. See |flemma-web|.
+---@field web_allowed_domains? string[] The only domains that the provider's web tools reach, such as "docs.rs" or "example.com/blog". Empty: all.
+---@field web_blocked_domains? string[] Domains that the provider's web tools never reach.
+---@field web_max_uses? integer Maximum number of searches, and of pages read, in one request. nil: the provider decides.
 ---@field autopilot? flemma.Options.tools.autopilot
 ---@field default_timeout? number Maximum number of seconds that a tool runs.
 ---@field review? "after"|"always"|"none" When you see changes of files that a rule approves. "after": when the run is over, one line says how many files and lines changed, with the diffs of at most three files and 60 lines; <CR> opens them all. "always": each call of `write`, `edit`, and `apply_patch` waits for you. "none": neither. Calls that no rule approves wait in any case. See |flemma-review|.

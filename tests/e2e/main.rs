@@ -128,6 +128,7 @@ mod two_editors;
 mod undo;
 mod unsaid;
 mod usage;
+mod web;
 mod while_it_runs;
 mod while_it_streams;
 mod wire;

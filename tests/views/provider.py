@@ -23,9 +23,26 @@ def call(name, label, **arguments):
     return {"type": "tool_use", "name": name, "input": {"label": label, **arguments}}
 
 
+def search(number, query, *pages):
+    """A search of the provider's own tool, which finds pages, each a title and an address."""
+    use = f"srvtoolu_{number:02}"
+    found = [
+        {"type": "web_search_result", "title": title, "url": url, "encrypted_content": "c2VjcmV0"}
+        for title, url in pages
+    ]
+    return [
+        {"type": "server_tool_use", "id": use, "name": "web_search", "input": {"query": query}},
+        {"type": "web_search_tool_result", "tool_use_id": use, "content": found},
+    ]
+
+
 def pieces(number, block):
     """The start and the delta of a block."""
     kind = block["type"]
+    if kind == "server_tool_use":
+        return {**block, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    if kind == "web_search_tool_result":
+        return block, None
     if kind == "tool_use":
         start = {**block, "id": f"toolu_{number:04}", "input": {}}
         return start, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
@@ -87,10 +104,13 @@ class Provider:
             self.calls += 1
             start, delta = pieces(self.calls, block)
             event("content_block_start", index=index, content_block=start)
-            event("content_block_delta", index=index, delta=delta)
+            if delta:
+                event("content_block_delta", index=index, delta=delta)
             event("content_block_stop", index=index)
         reason = "tool_use" if any(it["type"] == "tool_use" for it in blocks) else "end_turn"
-        event("message_delta", delta={"stop_reason": reason}, usage={"output_tokens": 678})
+        searches = sum(it["type"] == "server_tool_use" for it in blocks)
+        usage = {"output_tokens": 678, "server_tool_use": {"web_search_requests": searches}}
+        event("message_delta", delta={"stop_reason": reason}, usage=usage)
         event("message_stop")
 
     def close(self):

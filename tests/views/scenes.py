@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import project
-from provider import text, thinking
+from provider import search, text, thinking
 from terminal import Broken, Editor
 
 #: Approves what runs without a question in the scenes.
@@ -101,6 +101,24 @@ def answer(stage):
     ended(editor)
     editor.keys("G")
     return ["unexpected `&` at column 3", "def tokens(source):", "all passed"]
+
+
+def web(stage):
+    """A web search of the provider, and the answer that it led to."""
+    found = search(
+        1,
+        "python tokenizer unicode digits",
+        ("Lexical analysis", "https://docs.python.org/3/reference/lexical_analysis.html"),
+        ("Unicode categories", "https://www.unicode.org/reports/tr44/"),
+    )
+    said = "Only ASCII digits begin a number in Python, so `PATTERN` can stay as it is."
+    editor = stage.edit({**AUTO, "web": "search"}, [[text("I look that up."), *found, text(said)]])
+    send(editor)
+    ended(editor)
+    stage.step("folded", "✓ web_search python tokenizer", "Only ASCII digits", "1 search")
+    editor.type("zR")
+    editor.keys("G")
+    return ["**Server Tool:** `web_search`", "- Lexical analysis", "https://www.unicode.org/reports/tr44/", "Only ASCII digits"]
 
 
 def pending(stage):
@@ -387,7 +405,7 @@ def newcomer(stage):
 
 
 SCENES = [
-    run, changes, answer, pending, command, trial, trials, decision, concealed, hidden_line, floating, review, turn, rewind, chats, inbox,
+    run, changes, answer, web, pending, command, trial, trials, decision, concealed, hidden_line, floating, review, turn, rewind, chats, inbox,
     error, plan, context, summary, jobs, outline, newcomer,
 ]
 #: Views in terminals that are narrower than most.

@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use chat::answer::{AnswerWriter, ThinkingStart};
 use chat::approval::CallKey;
 use chat::document::Document;
+use chat::server_tools::{ExactAnswer, ExactBlock};
 use chat::tool::ToolUseId;
 use chat::{Problem, json, write};
 use provider::{StopReason, StreamEvent, ToolUse};
@@ -20,6 +21,8 @@ pub struct AnswerBuilder {
     provider: String,
     calls: usize,
     ids: Ids,
+    /// The answer in the provider's own form, if it must go back so.
+    exact: Vec<ExactBlock>,
 }
 
 /// IDs of the calls in a document and in the current answer, stored as digests: a long chat
@@ -95,10 +98,14 @@ impl AnswerBuilder {
                 self.writer.tool_use(&call.name, &call.id, &call.input);
                 return Some(AnswerEvent::Call(call));
             }
+            StreamEvent::ServerTool(used) => self.writer.server_tool(&used),
+            StreamEvent::Exact(blocks) => self.exact.extend(blocks),
             StreamEvent::Stop(reason) => return Some(self.stopped(reason)),
             StreamEvent::Error(problem) => return Some(AnswerEvent::Failed(problem)),
             // A call is written once it is complete, so that a broken one can't run.
             StreamEvent::ToolUseStart { .. }
+            | StreamEvent::ServerToolStart { .. }
+            | StreamEvent::Paused
             | StreamEvent::Usage(_)
             | StreamEvent::ThinkingRefused => {}
         }
@@ -113,6 +120,15 @@ impl AnswerBuilder {
     /// Number of characters of thinking received and not written yet.
     pub fn thinking_len(&self) -> usize {
         self.writer.thinking_len()
+    }
+
+    /// Takes the answer in the provider's own form, if it is complete and must go back so.
+    pub fn take_exact(&mut self) -> Option<ExactAnswer> {
+        let blocks = std::mem::take(&mut self.exact);
+        (!blocks.is_empty()).then(|| ExactAnswer {
+            provider: self.provider.clone(),
+            blocks,
+        })
     }
 
     /// Ends the answer early with a reason. An empty answer stays empty.

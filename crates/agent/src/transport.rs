@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::Problem;
-use chat::prompt::Prompt;
+use chat::prompt::{Prompt, PromptMessage, PromptRole};
+use chat::server_tools::{ExactAnswer, ExactBlock};
 use provider::model_list::ListRequest;
 use provider::{
     Decoder, Endpoint, Failure, Feature, HttpRequest, Parameters, Patience, RefusedParameter,
@@ -25,6 +26,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use self::client::{client, is_this_machine};
+
+/// Maximum number of times that a paused answer is continued. Anthropic pauses after ten rounds
+/// of its own tools.
+const PAUSES: u32 = 10;
 
 /// Receives the events of an answer; those that arrive together are sent together.
 pub type Events = mpsc::UnboundedSender<Vec<StreamEvent>>;
@@ -187,12 +192,21 @@ async fn answer(
     )?;
     prepare(&client, endpoint, &mut parameters).await;
     let mut outgoing = Outgoing::new(prompt, endpoint, &parameters)?;
-    let begun = Instant::now();
+    let mut begun = Instant::now();
     let mut tries = Tries::default();
     loop {
         let tried = outgoing.try_once(&client, endpoint, &parameters, events);
-        let Err(failed) = tried.await else {
-            return Ok(());
+        let failed = match tried.await {
+            Ok(None) => return Ok(()),
+            Ok(Some(paused)) => {
+                outgoing.go_on(paused, endpoint, &parameters)?;
+                let (name, turn) = (&endpoint.provider, outgoing.pauses);
+                let note = format!("{name} paused; continuing ({turn} of {PAUSES})");
+                asker.note(note.into());
+                (begun, tries) = (Instant::now(), Tries::default());
+                continue;
+            }
+            Err(failed) => failed,
         };
         // A request with fewer features is not a retry either.
         if outgoing.avoid(failed.refusal, endpoint, &mut parameters, events)? {
@@ -237,6 +251,10 @@ struct Outgoing {
     prompt: Option<Prompt>,
     /// True if another key was tried.
     is_renewed: bool,
+    /// Number of times that the provider paused its answer.
+    pauses: u32,
+    /// The paused answer so far.
+    paused: Vec<ExactBlock>,
     /// Freed at the first word of the answer, after which nothing is retried.
     request: Option<HttpRequest>,
 }
@@ -247,7 +265,47 @@ impl Outgoing {
             request: Some(provider::encode(&prompt, endpoint, parameters)?),
             prompt: Some(prompt),
             is_renewed: false,
+            pauses: 0,
+            paused: Vec::new(),
         })
+    }
+
+    /// Encodes the request that continues a paused answer: the same with the answer at its end.
+    ///
+    /// # Errors
+    ///
+    /// The provider paused too often, or the request cannot be encoded.
+    fn go_on(
+        &mut self,
+        paused: Vec<ExactBlock>,
+        endpoint: &Endpoint,
+        parameters: &Parameters,
+    ) -> Result<(), Problem> {
+        self.pauses += 1;
+        let Some(prompt) = self.prompt.as_mut().filter(|_| self.pauses <= PAUSES) else {
+            return Err(Problem::new(
+                format!(
+                    "{} paused the answer too often, so it ends here.",
+                    endpoint.provider
+                ),
+                "Press Ctrl-] to let the model continue.",
+            ));
+        };
+        self.paused.extend(paused);
+        // Only the first time; afterwards the message grows.
+        prompt
+            .messages
+            .pop_if(|it| it.role == PromptRole::Assistant);
+        prompt.messages.push(PromptMessage {
+            role: PromptRole::Assistant,
+            parts: Vec::new(),
+            exact: Some(ExactAnswer {
+                provider: endpoint.provider.clone(),
+                blocks: self.paused.clone(),
+            }),
+        });
+        self.request = Some(provider::encode(prompt, endpoint, parameters)?);
+        Ok(())
     }
 
     /// Reports what the server refuses, and returns true if another request was encoded that
@@ -343,22 +401,28 @@ impl Outgoing {
         true
     }
 
-    /// Makes one attempt and passes on its events.
+    /// Makes one attempt and passes on its events. Returns the answer so far if the provider
+    /// paused it.
     async fn try_once(
         &mut self,
         client: &Client,
         endpoint: &Endpoint,
         parameters: &Parameters,
         events: &Events,
-    ) -> Result<(), attempt::Failed> {
+    ) -> Result<Option<Vec<ExactBlock>>, attempt::Failed> {
         let Some(request) = self.request.as_ref() else {
             // The request is freed only once the answer has begun, and then nothing is retried.
-            return Ok(());
+            return Ok(None);
         };
         let response = attempt::make(client, request, endpoint, parameters).await?;
-        // The server has the request, so the prompt is needed no more.
-        free(self.prompt.take());
-        let decoder = Decoder::of(endpoint).with_tools(request.tools.clone());
+        // The server has the request, so the prompt is needed only if the answer may be paused.
+        if !parameters.web.is_on() {
+            free(self.prompt.take());
+        }
+        let mut decoder = Decoder::of(endpoint).with_tools(request.tools.clone());
+        if self.pauses > 0 {
+            decoder = decoder.going_on(&self.paused);
+        }
         let begins = || free(self.request.take());
         let idle = parameters.patience.idle;
         attempt::read(response, decoder, endpoint, idle, events, begins).await

@@ -6,6 +6,7 @@
 
 use crate::scan::{LineStart, escape_line, line_start};
 use crate::scan::{TEXT_BREAK, fence};
+use crate::server_tools::ServerToolUse;
 use crate::write;
 
 /// Writes one assistant message below its marker line.
@@ -203,6 +204,12 @@ impl AnswerWriter {
     pub fn tool_use(&mut self, name: &str, id: &str, input: &str) {
         self.close();
         self.lines(write::tool_use(name, id, input));
+    }
+
+    /// Adds a use of a server tool.
+    pub fn server_tool(&mut self, used: &ServerToolUse) {
+        self.close();
+        self.lines(write::server_tool(used));
     }
 
     /// Ends the answer, with a reason if it was cut off.

@@ -51,7 +51,11 @@ fn block_text(document: &Document<'_>, message: &Message, block: &Block) -> Stri
             let quoted: Vec<String> = lines.map(|it| format!("> {it}")).collect();
             quoted.join("\n")
         }
-        Block::ToolUse(_) | Block::ToolResult(_) | Block::TextBreak(_) | Block::Aborted(_) => {
+        Block::ToolUse(_)
+        | Block::ToolResult(_)
+        | Block::ServerTool(_)
+        | Block::TextBreak(_)
+        | Block::Aborted(_) => {
             let text = document.lossy(lines);
             text.get(column..).unwrap_or_default().to_owned()
         }

@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::json;
 use crate::scan::unescape_line;
+use crate::server_tools::ServerToolBlock;
 use crate::text::{Lines, Text};
 use crate::tool::ToolUseId;
 
@@ -317,6 +318,8 @@ pub enum Block {
     ToolUse(ToolUseBlock),
     /// An answer to a call, in a `@You:` message only.
     ToolResult(ToolResultBlock),
+    /// A use of a server tool, in an `@Assistant:` message only.
+    ServerTool(ServerToolBlock),
     /// Thinking, in an `@Assistant:` message only.
     Thinking(ThinkingBlock),
     /// The comment between two texts that the provider sent as separate parts of one answer,
@@ -332,6 +335,7 @@ impl Block {
         match self {
             Block::Prose(lines) | Block::TextBreak(lines) => lines.clone(),
             Block::ToolUse(it) => it.lines.clone(),
+            Block::ServerTool(it) => it.lines.clone(),
             Block::ToolResult(it) => it.lines.clone(),
             Block::Thinking(it) => it.lines.clone(),
             Block::Aborted(it) => it.lines.clone(),

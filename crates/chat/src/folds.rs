@@ -161,7 +161,11 @@ fn must_show(document: &Document<'_>, block: &Block) -> bool {
             !is_fine || outcome::exit(document, result).is_some()
         }
         Block::Aborted(_) => true,
-        Block::Prose(_) | Block::ToolUse(_) | Block::Thinking(_) | Block::TextBreak(_) => false,
+        Block::Prose(_)
+        | Block::ToolUse(_)
+        | Block::ServerTool(_)
+        | Block::Thinking(_)
+        | Block::TextBreak(_) => false,
     }
 }
 
@@ -179,6 +183,8 @@ fn inner_fold(
         Block::ToolResult(result) if matches!(result.kind, ResultKind::Final { .. }) => {
             FoldKind::ToolResult
         }
+        // The provider has run it, so the block has the result.
+        Block::ServerTool(_) => FoldKind::ToolResult,
         Block::ToolUse(_) | Block::ToolResult(_) => return None,
         Block::Prose(_) | Block::TextBreak(_) | Block::Aborted(_) => return None,
     };
@@ -269,6 +275,11 @@ fn of_block(
             changes_and_words(document, call, tools, run),
         ),
         Some(Block::ToolResult(result)) => of_result(document, result, tools, run),
+        Some(Block::ServerTool(used)) => (
+            format!("✓ {}", one_line(&used.name, LABEL)).into(),
+            "FlemmaToolResult",
+            first_words(document, used.body.clone(), 0),
+        ),
         // Not reached with a fold of this document: other blocks have none.
         None | Some(Block::Prose(_) | Block::TextBreak(_) | Block::Aborted(_)) => {
             ("".into(), "Folded", String::new())

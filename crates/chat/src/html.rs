@@ -146,6 +146,11 @@ impl Page<'_> {
                 let text = self.document.lossy(result.body.clone());
                 self.text("<pre>", &text, "</pre>\n</details>\n");
             }
+            Block::ServerTool(used) => {
+                self.details("result", FoldKind::ToolResult, block, false);
+                let text = self.document.lossy(used.body.clone());
+                self.text("<pre>", &text, "</pre>\n</details>\n");
+            }
             // The texts are paragraphs of their own anyway.
             Block::TextBreak(_) => {}
             Block::Aborted(_) => {

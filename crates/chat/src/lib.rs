@@ -31,6 +31,7 @@ pub mod result_files;
 pub mod say;
 pub mod scan;
 pub mod schema;
+pub mod server_tools;
 pub mod shorten;
 pub mod spans;
 pub mod status;

@@ -72,7 +72,11 @@ fn is_results(document: &Document<'_>, message: &Message) -> bool {
             true
         }
         Block::Prose(lines) => document.is_blank(lines.clone()),
-        Block::ToolUse(_) | Block::Thinking(_) | Block::TextBreak(_) | Block::Aborted(_) => false,
+        Block::ToolUse(_)
+        | Block::ServerTool(_)
+        | Block::Thinking(_)
+        | Block::TextBreak(_)
+        | Block::Aborted(_) => false,
     });
     message.role == Role::You && message.inline.is_none() && has_result && has_no_more
 }

@@ -99,6 +99,10 @@ fn of_block(
             let name = words(document, FoldKind::Thinking, &lines, tools);
             (SymbolKind::Thinking, name)
         }
+        Block::ServerTool(_) => {
+            let name = words(document, FoldKind::ToolResult, &lines, tools);
+            (SymbolKind::Result, name)
+        }
         Block::ToolUse(_) => {
             let name = words(document, FoldKind::ToolUse, &lines, tools);
             (SymbolKind::Call, name)

@@ -18,6 +18,7 @@ use crate::document::{
 };
 use crate::references;
 use crate::scan::{Fence, fence};
+use crate::server_tools::ExactAnswer;
 use crate::text::Lines;
 use crate::tool::{ToolDefinition, ToolUseId};
 
@@ -53,6 +54,15 @@ pub struct PromptMessage {
     pub role: PromptRole,
     /// Parts, never empty. In a user message, tool results come first.
     pub parts: Vec<Part>,
+    /// In place of `parts`, for the provider that sent the answer.
+    pub exact: Option<ExactAnswer>,
+}
+
+impl PromptMessage {
+    /// Returns true if there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty() && self.exact.is_none()
+    }
 }
 
 /// Speaker of a [`PromptMessage`].
@@ -128,18 +138,23 @@ pub type Own = BTreeMap<usize, Vec<Part>>;
 
 /// Builds a prompt with the user's text as written, offering `tools`.
 pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
-    build_with(document, tools, &Own::new(), 0)
+    build_with(document, tools, &Own::new(), 0, &|_| None)
 }
 
 /// Builds a prompt with the user's text of some messages replaced. Of the messages above `first`,
-/// which is a summary or 0, it has only the instructions.
+/// which is a summary or 0, it has only the instructions. `exact` returns the answer of a message
+/// as its provider sent it, if that is known.
 pub fn build_with(
     document: &Document<'_>,
     tools: &[ToolDefinition],
     own: &Own,
     first: usize,
+    exact: &dyn Fn(&Message) -> Option<ExactAnswer>,
 ) -> Prompt {
-    let mut builder = Builder::new(document, own);
+    let mut builder = Builder {
+        exact,
+        ..Builder::new(document, own)
+    };
     let mut index = 0;
     while let Some(message) = document.messages.get(index) {
         // An answer is consumed together with its results.
@@ -219,6 +234,7 @@ pub fn ends(document: &Document<'_>) -> Option<(PromptRole, PromptRole)> {
 struct Builder<'b, 't> {
     document: &'b Document<'t>,
     own: &'b Own,
+    exact: &'b dyn Fn(&Message) -> Option<ExactAnswer>,
     messages: Vec<PromptMessage>,
     system: Vec<String>,
     /// Instructions and tools that follow the user's next message.
@@ -232,6 +248,7 @@ impl<'b, 't> Builder<'b, 't> {
         Self {
             document,
             own,
+            exact: &|_| None,
             messages: Vec::new(),
             system: Vec::new(),
             later: Vec::new(),
@@ -275,8 +292,7 @@ impl<'b, 't> Builder<'b, 't> {
     fn assistant(&mut self, index: usize, message: &Message) -> usize {
         // No calls, so the next message is read on its own.
         let Some(turn) = self.document.turn(index) else {
-            let parts = self.assistant_parts(message, &[]);
-            self.push(PromptRole::Assistant, parts);
+            self.answer(message, &[]);
             return 1;
         };
         let ids: Vec<ToolUseId> = turn
@@ -284,8 +300,7 @@ impl<'b, 't> Builder<'b, 't> {
             .iter()
             .map(|call| self.unique(&call.tool_use.id))
             .collect();
-        let parts = self.assistant_parts(message, &ids);
-        self.push(PromptRole::Assistant, parts);
+        self.answer(message, &ids);
         let mut answers = self.results(&turn, &ids);
         // The same message may contain the user's text, which follows the results.
         if let Some(at) = turn.answers {
@@ -294,6 +309,23 @@ impl<'b, 't> Builder<'b, 't> {
         // Results and the user's text are one message, as providers require.
         self.push(PromptRole::User, answers);
         1 + usize::from(turn.answers.is_some())
+    }
+
+    /// Adds the answer of a message. `ids` are those of its calls.
+    fn answer(&mut self, message: &Message, ids: &[ToolUseId]) {
+        let parts = self.assistant_parts(message, ids);
+        if parts.is_empty() {
+            return;
+        }
+        let before = self.messages.len();
+        self.push(PromptRole::Assistant, parts);
+        // Two answers in a row become one, which no provider has sent.
+        let is_new = self.messages.len() > before;
+        if let Some(last) = self.messages.last_mut()
+            && last.role == PromptRole::Assistant
+        {
+            last.exact = is_new.then(|| (self.exact)(message)).flatten();
+        }
     }
 
     fn assistant_parts(&self, message: &Message, ids: &[ToolUseId]) -> Vec<Part> {
@@ -325,6 +357,10 @@ impl<'b, 't> Builder<'b, 't> {
                         Err(_) => "{}".to_owned(),
                     },
                 }),
+                Block::ServerTool(used) => {
+                    let text = self.document.content(used.body.clone());
+                    Some(Part::Text(format!("[{}]\n{text}", used.name)))
+                }
                 Block::Thinking(thinking) => Some(Part::Thinking {
                     text: self.document.prose(thinking.body.clone(), 0),
                     signature: thinking
@@ -388,7 +424,7 @@ impl<'b, 't> Builder<'b, 't> {
         let pairs = turn.calls.iter().zip(ids);
         pairs
             .map(|(call, id)| {
-                let (content, is_error) = self.answer(call, turn.aborted);
+                let (content, is_error) = self.result(call, turn.aborted);
                 Part::ToolResult {
                     tool_use_id: id.clone(),
                     name: call.tool_use.name.to_string(),
@@ -400,7 +436,7 @@ impl<'b, 't> Builder<'b, 't> {
             .collect()
     }
 
-    fn answer(&self, call: &PairedCall<'_>, aborted: Option<&str>) -> (String, bool) {
+    fn result(&self, call: &PairedCall<'_>, aborted: Option<&str>) -> (String, bool) {
         match call.result.map(|result| (result.kind, result)) {
             Some((ResultKind::Final { is_error }, result)) => (
                 self.document.content(result.body.clone()).into_owned(),
@@ -433,6 +469,7 @@ impl<'b, 't> Builder<'b, 't> {
             self.messages.push(PromptMessage {
                 role: PromptRole::System,
                 parts: std::mem::take(&mut self.later),
+                exact: None,
             });
         }
     }
@@ -449,7 +486,11 @@ impl<'b, 't> Builder<'b, 't> {
         // Some providers require that roles alternate.
         match self.messages.last_mut().filter(|last| last.role == role) {
             Some(last) => last.parts.extend(parts),
-            None => self.messages.push(PromptMessage { role, parts }),
+            None => self.messages.push(PromptMessage {
+                role,
+                parts,
+                exact: None,
+            }),
         }
     }
 }

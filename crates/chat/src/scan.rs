@@ -82,7 +82,16 @@ pub fn near_marker(line: &str) -> Option<&str> {
 /// Parses the name and the ID in a `**Tool Use:**` header. Providers never send invalid
 /// UTF-8.
 pub fn tool_use_header(line: &[u8]) -> Option<(&str, &str)> {
-    let rest = str::from_utf8(line).ok()?.strip_prefix("**Tool Use:** `")?;
+    name_and_id(line, "**Tool Use:** `")
+}
+
+/// Parses the name and the ID in a `**Server Tool:**` header.
+pub fn server_tool_header(line: &[u8]) -> Option<(&str, &str)> {
+    name_and_id(line, "**Server Tool:** `")
+}
+
+fn name_and_id<'l>(line: &'l [u8], start: &str) -> Option<(&'l str, &'l str)> {
+    let rest = str::from_utf8(line).ok()?.strip_prefix(start)?;
     let (name, rest) = split_at_tick(rest)?;
     let (id, rest) = split_at_tick(rest.strip_prefix(" (`")?)?;
     (rest.trim_ascii_end() == ")").then_some((name, id))
@@ -322,12 +331,13 @@ impl Role {
 
 /// Prefixes of structure at column 0. The parser recognizes nothing else, so escaping these
 /// is enough.
-const STARTS: [&str; 8] = [
+const STARTS: [&str; 9] = [
     "@System:",
     "@You:",
     "@Assistant:",
     "**Tool Use:**",
     "**Tool Result:**",
+    "**Server Tool:**",
     "<thinking",
     "</thinking>",
     "<!-- flemma:",
@@ -478,6 +488,7 @@ mod tests {
             ("@You:", r"\@You:"),
             (r"\@You:", r"\\@You:"),
             ("**Tool Use:** `bash` (`x`)", r"\**Tool Use:** `bash` (`x`)"),
+            ("**Server Tool:** `a` (`x`)", r"\**Server Tool:** `a` (`x`)"),
             (r"\n is a newline", r"\n is a newline"),
             ("@Your:", "@Your:"),
             (" @You:", " @You:"),

@@ -54,6 +54,7 @@ pub fn old_results<'d>(document: &'d Document<'_>) -> impl Iterator<Item = &'d T
         }
         Block::Prose(_)
         | Block::ToolUse(_)
+        | Block::ServerTool(_)
         | Block::Thinking(_)
         | Block::TextBreak(_)
         | Block::Aborted(_) => None,

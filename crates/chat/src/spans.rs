@@ -9,6 +9,7 @@
 
 use crate::document::{Block, Document, ResultKind, Role, Status, ToolResultBlock, ToolUseBlock};
 use crate::scan::{self, Fence};
+use crate::server_tools::ServerToolBlock;
 use crate::text::Lines;
 
 /// A highlighted range of one line.
@@ -58,6 +59,7 @@ pub fn spans(document: &Document<'_>, lines: Lines) -> Vec<Span> {
                 Block::Prose(_) => {}
                 Block::ToolUse(call) => painter.tool_use(call),
                 Block::ToolResult(result) => painter.tool_result(result),
+                Block::ServerTool(used) => painter.server_tool(used),
                 Block::Thinking(thinking) => painter.block(&thinking.lines, "FlemmaThinking"),
                 Block::TextBreak(lines) => painter.block(lines, "FlemmaThinking"),
                 Block::Aborted(aborted) => painter.block(&aborted.lines, "FlemmaAborted"),
@@ -102,6 +104,11 @@ impl Painter {
     fn tool_use(&mut self, call: &ToolUseBlock) {
         self.push(call.lines.start, 0, None, "FlemmaToolUse");
         self.fences(&call.body);
+    }
+
+    fn server_tool(&mut self, used: &ServerToolBlock) {
+        self.push(used.lines.start, 0, None, "FlemmaToolResult");
+        self.fences(&used.body);
     }
 
     fn tool_result(&mut self, result: &ToolResultBlock) {
@@ -187,6 +194,7 @@ pub fn regions(
                 let language = name.map_or(Language::Plain, Language::OfFile);
                 found.push((result.body.clone(), language));
             }
+            Block::ServerTool(used) => found.push((used.body.clone(), Language::Plain)),
             Block::Thinking(it) => found.push((it.lines.clone(), Language::Thinking)),
             Block::TextBreak(_) | Block::Aborted(_) => {}
         }

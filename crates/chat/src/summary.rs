@@ -230,6 +230,7 @@ pub fn request(
         messages: vec![PromptMessage {
             role: PromptRole::User,
             parts: vec![Part::Text(text)],
+            exact: None,
         }],
         tools: Vec::new(),
     }
@@ -347,6 +348,7 @@ pub fn completed(document: &Document<'_>, replaced: &Range<usize>, summary: &str
                         }
                         Block::ToolResult(_)
                         | Block::Thinking(_)
+                        | Block::ServerTool(_)
                         | Block::TextBreak(_)
                         | Block::Aborted(_) => {}
                     }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::document::{Block, Document, Message, OpenFence, Role, Status, ToolResultBlock, Turn};
 use crate::scan::escape_line;
+use crate::server_tools::ServerToolUse;
 use crate::status::with_status;
 use crate::text::Lines;
 use crate::{prompt, scan};
@@ -37,6 +38,16 @@ pub fn tool_use(name: &str, id: &str, input: &str) -> BlockLines {
 pub fn tool_result(id: &str, content: &str, is_error: bool) -> BlockLines {
     let error = if is_error { " (error)" } else { "" };
     fenced(format!("**Tool Result:** `{id}`{error}"), "", content)
+}
+
+/// Returns a use of a server tool.
+pub fn server_tool(used: &ServerToolUse) -> BlockLines {
+    let (name, id) = (writable(&used.name), writable(&used.id));
+    fenced(
+        format!("**Server Tool:** `{name}` (`{id}`)"),
+        "",
+        &used.text(),
+    )
 }
 
 /// Returns an empty placeholder with a status. `words` is the previous text after

@@ -262,6 +262,17 @@ pub struct ModelArgs {
     /// request, such as 80%.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub compact_at: Option<String>,
+    /// Let the provider search the web and read pages itself, without asking; with a word, only
+    /// one of both.
+    #[arg(
+        long,
+        value_name = "TOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "all",
+        value_parser = ["all", "search", "fetch", "off"]
+    )]
+    pub web: Option<String>,
 }
 
 fn share(text: &str) -> Result<String, String> {

@@ -305,6 +305,7 @@ fn with_model(options: &RunOptions, model: &ModelArgs) -> Flags {
         model: model.model.clone(),
         max_turns: model.max_turns,
         compact_at: model.compact_at.clone(),
+        web: model.web.clone(),
         ..flags(options)
     }
 }

@@ -45,6 +45,8 @@ pub struct Flags {
     pub max_turns: Option<u32>,
     /// `--compact-at`
     pub compact_at: Option<String>,
+    /// `--web`
+    pub web: Option<String>,
     /// `--approve`
     pub approve: Vec<String>,
     /// `--tools-dir`
@@ -66,6 +68,7 @@ impl Flags {
             (self.max_turns.is_some(), "tools.autopilot.max_turns"),
             (self.compact_at.is_some(), "context.compact_at"),
             (self.compact_at.is_some(), "context.auto_compact"),
+            (self.web.is_some(), "tools.web"),
             (self.restricted, "tools.bash.unlisted"),
             (self.autopilot.is_some(), "tools.autopilot.enabled"),
         ];
@@ -246,6 +249,12 @@ fn apply_flags(options: &mut Value, own_provider: &str, flags: &Flags) {
     if let Some(share) = &flags.compact_at {
         set(options, &["context", "compact_at"], json!(share));
         set(options, &["context", "auto_compact"], json!(true));
+    }
+    match flags.web.as_deref() {
+        None => {}
+        Some("all") => set(options, &["tools", "web"], json!(true)),
+        Some("off") => set(options, &["tools", "web"], json!(false)),
+        Some(one) => set(options, &["tools", "web"], json!(one)),
     }
     if let Some(enabled) = flags.autopilot {
         set(options, &autopilot("enabled"), json!(enabled));

@@ -87,6 +87,7 @@ fn conversation() -> Prompt {
     let turn = |at: usize| PromptMessage {
         role: [PromptRole::User, PromptRole::Assistant][at % 2],
         parts: vec![Part::Text(text.clone())],
+        exact: None,
     };
     Prompt {
         system: Some("Be brief.".to_owned()),
@@ -112,6 +113,7 @@ fn many_tools() -> Prompt {
         messages: vec![PromptMessage {
             role: PromptRole::User,
             parts: vec![Part::Text("Go on.".to_owned())],
+            exact: None,
         }],
         system: None,
     }

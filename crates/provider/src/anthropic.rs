@@ -1,18 +1,20 @@
 //! Anthropic's Messages API, version 2023-06-01.
 //!
-//! Uses none of Anthropic's own tools, and the beta features that `encode` lists.
+//! Uses the beta features that `encode` lists, and of Anthropic's own tools those for the web.
 //!
 //! Encodes a prompt as the body of `POST /v1/messages` by Anthropic's rules: an answer goes back
 //! as it came, results are first in a user message, and only thinking with Anthropic's signature
 //! is sent. `decode` reads streams.
 
 mod decode;
+mod exact;
 mod thinking;
 
 use std::borrow::Cow;
 
 use chat::Problem;
 use chat::prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature};
+use chat::server_tools::{ExactAnswer, ExactBlock};
 use chat::tool::ToolDefinition;
 use serde::Serialize;
 use serde_json::Value;
@@ -21,7 +23,8 @@ use serde_json::value::RawValue;
 use crate::endpoint::{stream_headers, to_json};
 use crate::ids::WireIds;
 use crate::{
-    CacheRetention, Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, attachment, content,
+    CacheRetention, Endpoint, HeaderValue, HttpRequest, Parameters, Protocol, WebTools, attachment,
+    content, web,
 };
 use thinking::{Config, Plan, plan, temperature};
 
@@ -58,7 +61,7 @@ struct Body<'a> {
     output_config: Option<OutputConfig<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<OfferedTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<ToolChoice>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -74,6 +77,31 @@ struct OutputConfig<'a> {
 #[derive(Serialize)]
 struct ToolChoice {
     r#type: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OfferedTool<'a> {
+    Server(ServerTool<'a>),
+    Own(Tool<'a>),
+}
+
+/// A tool that the API runs itself.
+#[derive(Serialize)]
+struct ServerTool<'a> {
+    r#type: &'static str,
+    name: &'static str,
+    /// Not by code that the model writes: then each result is in the answer, and models that
+    /// write no such code accept the tool too.
+    allowed_callers: [&'static str; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_uses: Option<u32>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    allowed_domains: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    blocked_domains: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
 }
 
 #[derive(Serialize)]
@@ -133,6 +161,9 @@ enum Block<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
+    /// A block as it came.
+    #[serde(untagged)]
+    Exact(&'a RawValue),
 }
 
 /// The content of a result.
@@ -232,15 +263,22 @@ fn body<'a>(
     prompt: &'a Prompt,
     ids: &'a WireIds<'a>,
     model: &'a str,
-    parameters: &Parameters,
+    parameters: &'a Parameters,
     plan: Plan<'a>,
 ) -> Body<'a> {
     let cache_control = CacheControl::new(parameters.cache);
     let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
-    let mut messages = messages(prompt, ids, plan.returns_thinking);
+    let web = web::offered(SPOKEN, parameters);
+    // Without the tools, the API would not know their results.
+    let exact = match web {
+        Some(_) => exact::sendable(prompt),
+        None => vec![None; prompt.messages.len()],
+    };
+    let mut messages = messages(prompt, ids, &exact, plan.returns_thinking);
     if let Some(mark) = cache_control {
         mark_user_messages(&mut messages, mark);
     }
+    let tools = tools(&prompt.tools, web, cache_control);
     Body {
         model,
         max_tokens: plan.max_tokens,
@@ -248,9 +286,9 @@ fn body<'a>(
         thinking: plan.thinking,
         output_config: plan.effort.map(|effort| OutputConfig { effort }),
         stream: true,
-        tools: tools(&prompt.tools, cache_control),
         // The API rejects a tool choice without tools.
-        tool_choice: (!prompt.tools.is_empty()).then_some(ToolChoice { r#type: "auto" }),
+        tool_choice: (!tools.is_empty()).then_some(ToolChoice { r#type: "auto" }),
+        tools,
         system: system
             .map(|text| Block::Text {
                 text: Cow::Borrowed(text),
@@ -261,13 +299,42 @@ fn body<'a>(
     }
 }
 
-fn tools(definitions: &[ToolDefinition], cache_control: Option<CacheControl>) -> Vec<Tool<'_>> {
-    let mut tools: Vec<Tool<'_>> = definitions.iter().map(tool).collect();
+fn tools<'a>(
+    definitions: &'a [ToolDefinition],
+    web: Option<&'a WebTools>,
+    cache_control: Option<CacheControl>,
+) -> Vec<OfferedTool<'a>> {
+    let own = definitions.iter().map(|it| OfferedTool::Own(tool(it)));
+    let mut tools: Vec<_> = server_tools(web).map(OfferedTool::Server).collect();
+    tools.extend(own);
     // Marked at the last one, so that the cache covers all of them.
-    if let Some(last) = tools.last_mut() {
-        last.cache_control = cache_control;
+    match tools.last_mut() {
+        Some(OfferedTool::Own(last)) => last.cache_control = cache_control,
+        Some(OfferedTool::Server(last)) => last.cache_control = cache_control,
+        None => {}
     }
     tools
+}
+
+/// Source: `WebSearchTool20260318Param` and `WebFetchTool20260318Param` of the SDK 2.14, November
+/// 2026.
+fn server_tools(web: Option<&WebTools>) -> impl Iterator<Item = ServerTool<'_>> {
+    web.into_iter().flat_map(|web| {
+        let kinds = [
+            (web.search, "web_search_20260318", "web_search"),
+            (web.fetch, "web_fetch_20260318", "web_fetch"),
+        ];
+        let offered = kinds.into_iter().filter(|it| it.0);
+        offered.map(move |(_, r#type, name)| ServerTool {
+            r#type,
+            name,
+            allowed_callers: ["direct"],
+            max_uses: web.max_uses,
+            allowed_domains: &web.allowed_domains,
+            blocked_domains: &web.blocked_domains,
+            cache_control: None,
+        })
+    })
 }
 
 fn tool(definition: &ToolDefinition) -> Tool<'_> {
@@ -282,19 +349,24 @@ fn tool(definition: &ToolDefinition) -> Tool<'_> {
 fn messages<'a>(
     prompt: &'a Prompt,
     ids: &'a WireIds<'a>,
+    exact: &[Option<&'a ExactAnswer>],
     returns_thinking: bool,
 ) -> Vec<Message<'a>> {
     let is_sent = |part: &&Part| returns_thinking || !matches!(part, Part::Thinking { .. });
-    let spelled = prompt.messages.iter().map(|message| Message {
+    let spelled = prompt.messages.iter().zip(exact.iter().copied());
+    let spelled = spelled.map(|(message, exact)| Message {
         role: match message.role {
             PromptRole::User => "user",
             PromptRole::Assistant => "assistant",
             PromptRole::System => "system",
         },
-        content: ordered(message)
-            .filter(is_sent)
-            .flat_map(|part| blocks(part, ids))
-            .collect(),
+        content: match exact {
+            Some(exact) => exact_blocks(message, exact, ids, returns_thinking),
+            None => ordered(message)
+                .filter(is_sent)
+                .flat_map(|part| blocks(part, ids))
+                .collect(),
+        },
     });
     let mut messages: Vec<Message<'a>> = Vec::new();
     // Only thinking that is not sent leaves a message empty.
@@ -319,6 +391,25 @@ fn ordered(message: &PromptMessage) -> impl Iterator<Item = &Part> {
     let is_result = |part: &&Part| matches!(part, Part::ToolResult { .. });
     let results = message.parts.iter().filter(is_result);
     results.chain(message.parts.iter().filter(move |part| !is_result(part)))
+}
+
+/// Returns an answer as it came, with its calls as they are in the document.
+fn exact_blocks<'a>(
+    message: &'a PromptMessage,
+    exact: &'a ExactAnswer,
+    ids: &'a WireIds<'a>,
+    returns_thinking: bool,
+) -> Vec<Block<'a>> {
+    let parts = message.parts.iter();
+    let mut calls = parts.filter(|it| matches!(it, Part::ToolUse { .. }));
+    let raw = |json| serde_json::from_str(json).ok().map(Block::Exact);
+    let blocks = exact.blocks.iter().filter_map(|it| match it {
+        ExactBlock::Json(json) => raw(json),
+        ExactBlock::Thinking(json) if returns_thinking => raw(json),
+        ExactBlock::Thinking(_) => None,
+        ExactBlock::Call => calls.next().and_then(|part| block(part, ids)),
+    });
+    blocks.collect()
 }
 
 fn blocks<'a>(part: &'a Part, ids: &'a WireIds<'a>) -> Vec<Block<'a>> {
@@ -462,7 +553,8 @@ fn mark_user_messages(messages: &mut [Message<'_>], mark: CacheControl) {
                 Block::Thinking { .. }
                 | Block::RedactedThinking { .. }
                 | Block::ToolUse { .. }
-                | Block::ToolAddition { .. } => None,
+                | Block::ToolAddition { .. }
+                | Block::Exact(_) => None,
             });
         if let Some(cache_control) = marks {
             *cache_control = Some(mark);

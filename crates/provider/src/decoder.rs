@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use chat::server_tools::ExactBlock;
 use serde_json::{Value, json};
 
 use crate::error_body::ErrorBody;
@@ -130,6 +131,19 @@ impl Decoder {
     #[must_use]
     pub fn with_tools(self, tools: WireTools) -> Self {
         Self { tools, ..self }
+    }
+
+    /// Makes this the decoder of an answer that goes on after these blocks.
+    #[must_use]
+    pub fn going_on(mut self, before: &[ExactBlock]) -> Self {
+        match &mut self.reader {
+            ProtocolReader::Anthropic(reader) => reader.go_on(before),
+            // These protocols pause no answers.
+            ProtocolReader::ChatCompletions(_)
+            | ProtocolReader::Gemini(_)
+            | ProtocolReader::Responses(_) => {}
+        }
+        self
     }
 
     /// Returns true if the answer has grown since the last call.

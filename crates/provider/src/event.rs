@@ -7,11 +7,13 @@
 //! A word that is not in it never lets a call run.
 
 use chat::Problem;
+use chat::server_tools::{ExactBlock, ServerToolUse};
 use serde_json_borrow::Value;
 
 /// One step of an answer.
 ///
-/// A stream ends with exactly one [`Stop`](Self::Stop) or [`Error`](Self::Error).
+/// A stream ends with exactly one [`Stop`](Self::Stop), [`Error`](Self::Error), or
+/// [`Paused`](Self::Paused).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamEvent {
     /// A piece of the answer's text, never empty.
@@ -40,6 +42,20 @@ pub enum StreamEvent {
     },
     /// A complete call.
     ToolUse(ToolUse),
+    /// The provider runs one of its own tools; its [`ServerTool`](Self::ServerTool) follows.
+    ServerToolStart {
+        /// The tool's name.
+        name: String,
+        /// The query or the address.
+        asked: String,
+    },
+    /// A use of one of the provider's own tools, with its results.
+    ServerTool(ServerToolUse),
+    /// The answer so far in the provider's own form, without what an earlier such event had.
+    /// Comes before the end of an answer that must go back in this form.
+    Exact(Vec<ExactBlock>),
+    /// The provider paused the answer. A request that ends with what came continues it.
+    Paused,
     /// Token usage so far; each figure replaces an earlier one.
     Usage(Usage),
     /// A sentence for the user about the answer or its request, which is not part of either.
@@ -56,7 +72,7 @@ pub enum StreamEvent {
 impl StreamEvent {
     /// Returns true for the last event of a stream.
     pub fn is_terminal(&self) -> bool {
-        matches!(self, Self::Stop(_) | Self::Error(_))
+        matches!(self, Self::Stop(_) | Self::Error(_) | Self::Paused)
     }
 }
 
@@ -86,6 +102,8 @@ pub struct Usage {
     pub cache_read: Option<u64>,
     /// Tokens written to the provider's cache.
     pub cache_creation: Option<u64>,
+    /// Searches of the provider's own tool.
+    pub searches: Option<u64>,
 }
 
 impl Usage {
@@ -107,6 +125,21 @@ impl Usage {
         self.thoughts = newer.thoughts.or(self.thoughts);
         self.cache_read = newer.cache_read.or(self.cache_read);
         self.cache_creation = newer.cache_creation.or(self.cache_creation);
+        self.searches = newer.searches.or(self.searches);
+    }
+
+    /// Adds the figures of another request.
+    pub fn add(&mut self, other: Self) {
+        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+        self.input = sum(self.input, other.input);
+        self.output = sum(self.output, other.output);
+        self.thoughts = sum(self.thoughts, other.thoughts);
+        self.cache_read = sum(self.cache_read, other.cache_read);
+        self.cache_creation = sum(self.cache_creation, other.cache_creation);
+        self.searches = sum(self.searches, other.searches);
     }
 }
 

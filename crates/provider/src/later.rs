@@ -91,7 +91,7 @@ pub(crate) fn placed<'a>(
             }
         }
     }
-    prompt.messages.retain(|message| !message.parts.is_empty());
+    prompt.messages.retain(|message| !message.is_empty());
     prompt.system = (!system.is_empty()).then(|| system.join("\n\n"));
     Cow::Owned(prompt)
 }

@@ -38,6 +38,7 @@ mod thinking;
 mod thinking_tags;
 mod unmet;
 mod usage;
+mod web;
 mod wire_tools;
 
 pub use attachment::not_taken;
@@ -54,6 +55,7 @@ pub use retry::{Failure, Patience, RetryDecision, Tries};
 pub use text_tools::TextCalls;
 pub use thinking::{Thinking, ThinkingLevel};
 pub use unmet::{Unmet, unmet};
+pub use web::{WebTools, search_price};
 pub use wire_tools::{LeftOut, WireTools, left_out};
 
 use chat::{Problem, prompt::Prompt};

@@ -4,7 +4,7 @@
 
 use chat::Problem;
 
-use crate::{Endpoint, Patience, RefusedParameter, Thinking, Without, catalogue::Model};
+use crate::{Endpoint, Patience, RefusedParameter, Thinking, WebTools, Without, catalogue::Model};
 
 /// Request parameters set by the user.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,6 +35,8 @@ pub struct Parameters {
     /// OpenAI's summary of the thinking: `auto`, `concise`, `detailed`, or `none`. `None`
     /// means `auto` if `thinking` or `effort` is set.
     pub summary: Option<String>,
+    /// The provider's own web tools that it may use.
+    pub web: WebTools,
     /// Parameters that the server refused before, in the order in which it did.
     pub refused: Vec<RefusedParameter>,
 }

@@ -65,6 +65,7 @@ pub(crate) fn in_words(prompt: &Prompt) -> Prompt {
     let message = |message: &PromptMessage| PromptMessage {
         role: message.role,
         parts: message.parts.iter().map(part).collect(),
+        exact: None,
     };
     Prompt {
         system: (!system.is_empty()).then(|| system.join("\n\n")),

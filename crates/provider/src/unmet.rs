@@ -5,7 +5,7 @@
 use crate::catalogue::ThinkingKind;
 use crate::thinking::{Amount, Carried};
 use crate::{
-    Endpoint, Parameters, Protocol, Thinking, anthropic, chat_completions, gemini, responses,
+    Endpoint, Parameters, Protocol, Thinking, anthropic, chat_completions, gemini, responses, web,
 };
 
 /// An option that a request cannot carry.
@@ -32,7 +32,8 @@ pub fn unmet(endpoint: &Endpoint, parameters: &Parameters) -> Vec<Unmet> {
     let of = |option| move |text| Unmet { option, text };
     let temperature = temperature(who, parameters, &carried).map(of("temperature"));
     let thinking = thinking(who, parameters, carried.thinking).map(of("thinking"));
-    temperature.into_iter().chain(thinking).collect()
+    let web = web::not_offered(who, endpoint.protocol, parameters).map(of("web"));
+    temperature.into_iter().chain(thinking).chain(web).collect()
 }
 
 fn temperature(who: &str, parameters: &Parameters, carried: &Carried<'_>) -> Option<String> {

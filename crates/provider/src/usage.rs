@@ -25,6 +25,8 @@ enum Figure {
     Total,
     /// Results of the provider's own tools, in addition to the prompt.
     ToolPrompt,
+    /// Searches of the provider's own tool.
+    Searches,
 }
 
 /// Names of figures, as paths in a usage object, and who uses them (collected in November 2026).
@@ -95,6 +97,11 @@ const NAMES: &[(&str, Figure, &str)] = &[
     ),
     ("total_tokens", Figure::Total, "OpenAI"),
     ("toolUsePromptTokenCount", Figure::ToolPrompt, "Google"),
+    (
+        "server_tool_use.web_search_requests",
+        Figure::Searches,
+        "Anthropic",
+    ),
 ];
 
 /// Figures that Anthropic reports in addition to `input_tokens`. Everywhere else,
@@ -102,7 +109,7 @@ const NAMES: &[(&str, Figure, &str)] = &[
 const ANTHROPIC_CACHE: [&str; 2] = ["cache_read_input_tokens", "cache_creation_input_tokens"];
 
 /// Number of figures.
-const FIGURES: usize = Figure::ToolPrompt as usize + 1;
+const FIGURES: usize = Figure::Searches as usize + 1;
 
 /// The usage of one answer so far.
 #[derive(Debug, Default)]
@@ -190,6 +197,7 @@ impl UsageReader {
                 now.cache_creation,
                 before.cache_creation,
             ),
+            searches: of(&[Figure::Searches], now.searches, before.searches),
         }
     }
 
@@ -212,6 +220,8 @@ impl UsageReader {
             thoughts,
             cache_read: figure(Figure::CacheRead),
             cache_creation: figure(Figure::CacheWrite),
+            // Most answers report that they have none.
+            searches: figure(Figure::Searches).filter(|it| *it > 0),
         }
     }
 

@@ -93,6 +93,10 @@ impl WireTools {
             | StreamEvent::ThinkingEnd { .. }
             | StreamEvent::ThinkingRefused
             | StreamEvent::RedactedThinking(_)
+            | StreamEvent::ServerToolStart { .. }
+            | StreamEvent::ServerTool(_)
+            | StreamEvent::Exact(_)
+            | StreamEvent::Paused
             | StreamEvent::Remark(_)
             | StreamEvent::Usage(_)
             | StreamEvent::Stop(_)
@@ -220,11 +224,12 @@ fn adapted_prompt(
     let message = |message: &PromptMessage| PromptMessage {
         role: message.role,
         parts: message.parts.iter().filter_map(part).collect(),
+        exact: message.exact.clone(),
     };
     let messages = prompt.messages.iter().map(message);
     Prompt {
         system: prompt.system.clone(),
-        messages: messages.filter(|it| !it.parts.is_empty()).collect(),
+        messages: messages.filter(|it| !it.is_empty()).collect(),
         tools: adapted(&prompt.tools),
     }
 }
@@ -284,6 +289,8 @@ struct Rules {
     /// True if the schema must be as plain as possible: references only in cycles, no `const`,
     /// types inside alternatives.
     pub plain: bool,
+    /// Names of the provider's own tools.
+    pub reserved: &'static [&'static str],
 }
 
 /// Returns the rules of a protocol. Behind Chat Completions may be a server of any kind, so
@@ -298,6 +305,10 @@ fn rules(protocol: Protocol) -> Rules {
         letter_first,
         keys,
         plain,
+        reserved: match protocol {
+            Protocol::AnthropicMessages => &["web_search", "web_fetch"],
+            Protocol::Responses | Protocol::ChatCompletions | Protocol::Gemini => &[],
+        },
     }
 }
 

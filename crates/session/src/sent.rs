@@ -2,8 +2,8 @@
 //! have. Later requests repeat them, so that they begin as the earlier ones did: models that
 //! sign their thinking reject it after any change before it, and caches begin anew.
 //!
-//! It keeps the value of each reference, the files of results, and the lists of tools, in a folder of the state
-//! folder that only the user can read. The folder belongs to one chat file on one machine.
+//! It keeps the value of each reference, the files of results, answers in the form of their provider,
+//! and the lists of tools, in a folder of the state folder that only the user can read. The folder belongs to one chat file on one machine.
 //! Values are stored by their digest, and found by the hash of everything before them in the
 //! chat, so an earlier edit makes them unfindable.
 
@@ -17,16 +17,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chat::document::{Document, Role};
+use chat::document::{Document, Message, Role};
 use chat::prompt::Attachment;
 use chat::result_files::{self, ResultFile, Unattached};
+use chat::server_tools::ExactAnswer;
 use chat::text::Lines;
 use chat::tool::{ToolDefinition, ToolUseId};
 use chat::{context, shorten, summary};
 use policy::references::{Found, Value};
 use tools::objects::{Hash, Hasher};
 
-pub use self::lines::{Places, SentText};
+pub use self::lines::{Places, SentText, answer_hash};
 pub use self::record::{Answered, SentReference};
 use self::record::{Record, SentTool};
 use self::store::Store;
@@ -49,6 +50,9 @@ pub struct Ledger {
     result_files: HashMap<Hash, SentReference>,
     /// Results that are sent shortened, by the hash of their id and content.
     shortened: HashSet<Hash>,
+    /// Contents of answers in the form in which their provider sent them, by the hash of their text
+    /// in the chat.
+    exact: HashMap<Hash, Hash>,
     /// Summaries that count, by the hash of their comment, with the place above which thinking is not
     /// sent with them.
     summaries: HashMap<Hash, Option<Hash>>,
@@ -119,6 +123,7 @@ impl Ledger {
         self.shortened.clear();
         self.summaries.clear();
         self.result_files.clear();
+        self.exact.clear();
         (self.tools, self.answered) = (None, None);
         for record in records {
             self.apply(record);
@@ -131,6 +136,7 @@ impl Ledger {
                 drop(self.references.insert(reference.place, reference))
             }
             Record::ResultFile(file) => drop(self.result_files.insert(file.place, file)),
+            Record::Exact { answer, content } => drop(self.exact.insert(answer, content)),
             Record::Tools(content) => self.tools = Some(content),
             Record::Added { place, content } => drop(self.added.insert(place, content)),
             Record::Answered(answered) => self.answered = Some(answered),
@@ -171,6 +177,7 @@ impl Ledger {
             && self.shortened.is_empty()
             && self.summaries.is_empty()
             && self.result_files.is_empty()
+            && self.exact.is_empty()
     }
 
     fn records(&self) -> Vec<Record> {
@@ -182,20 +189,23 @@ impl Ledger {
         let answered = self.answered.map(Record::Answered);
         let shortened = self.shortened.iter().copied().map(Record::Shortened);
         let files = self.result_files.values().cloned().map(Record::ResultFile);
+        let exact = self.exact.iter();
+        let exact = exact.map(|(&answer, &content)| Record::Exact { answer, content });
         let summaries = self.summaries.iter();
         let summaries =
             summaries.map(|(&comment, &thinking)| Record::Summary { comment, thinking });
         // The answer last, because a summary ends what an earlier one says.
-        let others = refused.chain(shortened).chain(files).chain(summaries);
-        let others = others.chain(answered);
+        let others = refused.chain(shortened).chain(files).chain(exact);
+        let others = others.chain(summaries).chain(answered);
         references.chain(tools).chain(added).chain(others).collect()
     }
 
     fn contents_in_use(&self) -> HashSet<Hash> {
         let references = self.references.values().chain(self.result_files.values());
         let references = references.map(|it| it.content);
-        let tools = self.tools.iter().chain(self.added.values()).copied();
-        references.chain(tools).collect()
+        let tools = self.tools.iter().chain(self.added.values());
+        let others = tools.chain(self.exact.values()).copied();
+        references.chain(others).collect()
     }
 
     /// Copies what was sent to the ledger of another chat file. Blocking.
@@ -357,6 +367,31 @@ impl Ledger {
         }
     }
 
+    /// Keeps an answer in the form in which its provider sent it. `answer` is the hash of its
+    /// text in the chat. Blocking.
+    pub fn keep_exact(&mut self, answer: Hash, exact: &ExactAnswer) {
+        // Strings can always be written.
+        let content = serde_json::to_vec(exact).unwrap_or_default();
+        let hash = Hash::of(&content);
+        let record = Record::Exact {
+            answer,
+            content: hash,
+        };
+        self.record(vec![record], vec![(hash, content)]);
+        self.write();
+    }
+
+    /// Returns the answer of a message in the form in which its provider sent it; `None` if there is
+    /// none, its text was edited, or its content is gone.
+    pub fn exact(&self, document: &Document<'_>, message: &Message) -> Option<ExactAnswer> {
+        // Most chats have none, and a hash of every answer takes a while.
+        if self.exact.is_empty() {
+            return None;
+        }
+        let content = self.exact.get(&answer_hash(document, message))?;
+        serde_json::from_slice(&self.content(*content).ok()?).ok()
+    }
+
     /// Returns about how many tokens the result of a call has as it is sent.
     pub fn result_tokens(&self, id: &ToolUseId, content: &str) -> f64 {
         let short = self.shortened(id, content);
@@ -483,7 +518,7 @@ impl Ledger {
     fn compact(&mut self) {
         let places = self.references.len() + self.added.len() + self.refused.len();
         let count = places + self.shortened.len() + self.summaries.len();
-        let count = count + self.result_files.len() + 2;
+        let count = count + self.result_files.len() + self.exact.len() + 2;
         if self.store.as_ref().is_none_or(|it| !it.is_long(count)) {
             return;
         }

@@ -28,6 +28,8 @@ pub struct Tariff {
     pub long_cache: bool,
     /// Maximum tokens of a prompt and its answer, if known.
     pub context: Option<u64>,
+    /// Dollars for one search of the provider's own tool, if known.
+    pub search: Option<f64>,
 }
 
 /// One request that has ended.
@@ -71,7 +73,9 @@ pub struct Sums {
     pub cache_read: u64,
     /// Tokens written into a cache.
     pub cache_creation: u64,
-    /// Dollars for input, caches included, as far as prices are known.
+    /// Searches of the provider's own tools.
+    pub searches: u64,
+    /// Dollars for input, caches and searches included, as far as prices are known.
     pub input_cost: f64,
     /// Dollars for output, as far as prices are known.
     pub output_cost: f64,
@@ -88,6 +92,7 @@ impl Tariff {
             price: parameters.about.price,
             long_cache: parameters.cache == CacheRetention::Long,
             context: parameters.about.context,
+            search: provider::search_price(&endpoint.provider),
         }
     }
 }
@@ -140,9 +145,14 @@ impl RequestUsage {
     pub fn cost(&self) -> Option<Cost> {
         // The prices at the time of the request: a later catalogue does not change old sums.
         let tariff = &self.tariff;
-        tariff
-            .price
-            .map(|price| price.cost(&self.usage, tariff.long_cache))
+        let mut cost = tariff.price?.cost(&self.usage, tariff.long_cache);
+        // The count is exact up to 2^53.
+        let searches = self.usage.searches.unwrap_or_default() as f64;
+        if searches > 0.0 {
+            // Without the price of a search, the cost of the request is not known.
+            cost.input += searches * tariff.search?;
+        }
+        Some(cost)
     }
 
     /// Returns its figures.
@@ -155,6 +165,7 @@ impl RequestUsage {
             thoughts: usage.thoughts.unwrap_or_default(),
             cache_read: usage.cache_read.unwrap_or_default(),
             cache_creation: usage.cache_creation.unwrap_or_default(),
+            searches: usage.searches.unwrap_or_default(),
             input_cost: cost.map_or(0.0, |cost| cost.input),
             output_cost: cost.map_or(0.0, |cost| cost.output),
             // Counted, so that a sum without these requests is not taken for the whole cost.
@@ -172,6 +183,7 @@ impl Sums {
         self.thoughts += other.thoughts;
         self.cache_read += other.cache_read;
         self.cache_creation += other.cache_creation;
+        self.searches += other.searches;
         self.input_cost += other.input_cost;
         self.output_cost += other.output_cost;
         self.unpriced += other.unpriced;
@@ -186,8 +198,13 @@ impl Sums {
         // Tokens written into the cache were read as well.
         let (read, written) = (count(self.input + self.cache_creation), count(self.output));
         let cost = self.cost().map(|cost| format!(", {cost}"));
+        let searches = match self.searches {
+            0 => String::new(),
+            1 => ", 1 search".to_owned(),
+            more => format!(", {more} searches"),
+        };
         format!(
-            "{read}{cached} in, {written} out{}",
+            "{read}{cached} in, {written} out{searches}{}",
             cost.unwrap_or_default()
         )
     }
@@ -228,8 +245,11 @@ impl Sums {
             ("from cache", cached),
             ("into cache", count(self.cache_creation)),
             ("written", written),
-            ("cost", cost),
         ];
+        if self.searches > 0 {
+            rows.push(("searches", self.searches.to_string()));
+        }
+        rows.push(("cost", cost));
         if self.unpriced > 0 && self.requests > self.unpriced {
             let unpriced = self.unpriced;
             let note = format!("without {unpriced} requests whose prices are not known");
@@ -283,6 +303,7 @@ mod tests {
                 thoughts: Some(50),
                 cache_read: Some(9000),
                 cache_creation: None,
+                searches: None,
             },
             time: (0, 1),
         }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::Gate;
 
@@ -38,6 +38,23 @@ pub(crate) enum Step {
         id: String,
         name: String,
         arguments: String,
+    },
+    /// A call of a tool that the provider runs itself.
+    ServerToolUse {
+        id: String,
+        name: String,
+        input: Json,
+    },
+    /// Its result.
+    ServerToolResult {
+        id: String,
+        name: String,
+        content: Json,
+    },
+    /// A text with citations, as a block of its own.
+    Cited {
+        text: String,
+        citations: Vec<Json>,
     },
     /// Raw bytes between events.
     Bytes(Vec<u8>),
@@ -182,6 +199,59 @@ impl Answer {
         })
     }
 
+    /// Adds a search of the provider's own tool that finds pages, each a title and an address.
+    pub fn searches(self, id: &str, query: &str, pages: &[(&str, &str)]) -> Self {
+        let found = crate::strict::found(id, pages);
+        self.server_tool_use(id, "web_search", json!({"query": query}))
+            .server_tool_result(id, "web_search", found)
+    }
+
+    /// Adds a use of a server tool that fails with this code.
+    pub fn fails_to(self, id: &str, name: &str, input: Json, code: &str) -> Self {
+        let error = json!({"type": format!("{name}_tool_result_error"), "error_code": code});
+        self.server_tool_use(id, name, input)
+            .server_tool_result(id, name, error)
+    }
+
+    /// Adds a page that the provider's own tool reads.
+    pub fn fetches(self, id: &str, title: &str, url: &str) -> Self {
+        let source = json!({"type": "text", "media_type": "text/plain", "data": "The page."});
+        let document = json!({"type": "document", "source": source, "title": title});
+        let page = json!({"type": "web_fetch_result", "url": url, "content": document});
+        self.server_tool_use(id, "web_fetch", json!({"url": url}))
+            .server_tool_result(id, "web_fetch", page)
+    }
+
+    /// Adds a call of a server tool.
+    pub fn server_tool_use(self, id: &str, name: &str, input: Json) -> Self {
+        self.step(Step::ServerToolUse {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            input,
+        })
+    }
+
+    /// Adds the result of a server tool.
+    pub fn server_tool_result(self, id: &str, name: &str, content: Json) -> Self {
+        self.step(Step::ServerToolResult {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            content,
+        })
+    }
+
+    /// Adds a text that cites the page of a search, as a block of its own.
+    pub fn cites(self, text: &str, title: &str, url: &str) -> Self {
+        let citation = json!({
+            "type": "web_search_result_location", "cited_text": text, "title": title, "url": url,
+            "encrypted_index": format!("index-{url}=="),
+        });
+        self.step(Step::Cited {
+            text: text.to_owned(),
+            citations: vec![citation],
+        })
+    }
+
     /// Waits here until `gate` is opened.
     pub fn gate(self, gate: &Gate) -> Self {
         self.step(Step::Gate(gate.clone()))
@@ -273,6 +343,13 @@ impl Answer {
     fn step(mut self, step: Step) -> Self {
         self.steps.push(step);
         self
+    }
+
+    /// Returns the number of searches.
+    pub(crate) fn searches_made(&self) -> usize {
+        let is_search =
+            |step: &&Step| matches!(step, Step::ServerToolUse { name, .. } if name == "web_search");
+        self.steps.iter().filter(is_search).count()
     }
 
     /// Returns true if the answer calls a tool, which implies its stop reason.

@@ -33,13 +33,34 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
         "end_turn"
     };
     let reason = answer.stop.as_deref().unwrap_or(usual);
+    let mut usage = json!({"output_tokens": answer.usage.1});
+    if answer.searches_made() > 0 {
+        let searches = answer.searches_made();
+        usage["server_tool_use"] = json!({"web_search_requests": searches});
+    }
     stream.event(&json!({
         "type": "message_delta",
         "delta": {"stop_reason": reason, "stop_sequence": null},
-        "usage": {"output_tokens": answer.usage.1},
+        "usage": usage,
     }));
     stream.event(&json!({"type": "message_stop"}));
     stream.pieces
+}
+
+/// The block of a step that the service runs or cites, as it is sent back.
+pub(crate) fn server_block(step: &Step) -> Option<Json> {
+    match step {
+        Step::ServerToolUse { id, name, input } => {
+            Some(json!({"type": "server_tool_use", "id": id, "name": name, "input": input}))
+        }
+        Step::ServerToolResult { id, name, content } => Some(json!({
+            "type": format!("{name}_tool_result"), "tool_use_id": id, "content": content,
+        })),
+        Step::Cited { text, citations } => {
+            Some(json!({"type": "text", "text": text, "citations": citations}))
+        }
+        _ => None,
+    }
 }
 
 #[derive(Default)]
@@ -76,7 +97,24 @@ impl Stream {
                 id,
                 name,
                 arguments,
-            } => self.tool_use(id, name, arguments),
+            } => self.tool_use("tool_use", id, name, arguments),
+            Step::ServerToolUse { id, name, input } => {
+                self.tool_use("server_tool_use", id, name, &input.to_string());
+            }
+            Step::ServerToolResult { .. } => {
+                if let Some(block) = server_block(step) {
+                    self.open(&block);
+                    self.close();
+                }
+            }
+            Step::Cited { text, citations } => {
+                self.open(&json!({"type": "text", "text": "", "citations": []}));
+                for citation in citations {
+                    self.delta(&json!({"type": "citations_delta", "citation": citation}));
+                }
+                self.delta(&json!({"type": "text_delta", "text": text}));
+                self.close();
+            }
             Step::EndOfText | Step::Bytes(_) | Step::Gate(_) | Step::Stall => {}
         }
     }
@@ -107,8 +145,8 @@ impl Stream {
         self.close();
     }
 
-    fn tool_use(&mut self, id: &str, name: &str, arguments: &str) {
-        self.open(&json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
+    fn tool_use(&mut self, kind: &str, id: &str, name: &str, arguments: &str) {
+        self.open(&json!({"type": kind, "id": id, "name": name, "input": {}}));
         self.delta(&json!({"type": "input_json_delta", "partial_json": ""}));
         for fragment in fragments(arguments) {
             self.delta(&json!({"type": "input_json_delta", "partial_json": fragment}));

@@ -27,6 +27,9 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
                 calls += 1;
             }
             Step::RedactedThinking(_) => panic!("Chat Completions has no redacted thinking"),
+            Step::ServerToolUse { .. } | Step::ServerToolResult { .. } | Step::Cited { .. } => {
+                panic!("Chat Completions has no server tools")
+            }
             Step::EndOfText => {}
             Step::Bytes(_) | Step::Gate(_) | Step::Stall => pieces.extend(Piece::of(step)),
         }

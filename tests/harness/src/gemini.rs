@@ -31,6 +31,9 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
                 json!({"functionCall": {"id": id, "name": name, "args": arguments}})
             }
             Step::EndOfText => continue,
+            Step::ServerToolUse { .. } | Step::ServerToolResult { .. } | Step::Cited { .. } => {
+                panic!("server tools of Gemini are not scripted")
+            }
             Step::RedactedThinking(_) => panic!("Gemini has no redacted thinking"),
             Step::Bytes(_) | Step::Gate(_) | Step::Stall => {
                 pieces.extend(Piece::of(step));

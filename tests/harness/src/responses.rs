@@ -77,6 +77,9 @@ impl Stream {
                 arguments,
             } => self.tool_use(id, name, arguments),
             Step::RedactedThinking(_) => panic!("the Responses API has no redacted thinking"),
+            Step::ServerToolUse { .. } | Step::ServerToolResult { .. } | Step::Cited { .. } => {
+                panic!("server tools of the Responses API are not scripted")
+            }
             Step::EndOfText | Step::Bytes(_) | Step::Gate(_) | Step::Stall => {}
         }
     }

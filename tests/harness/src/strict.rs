@@ -18,6 +18,7 @@ use serde_json::{Value as Json, json};
 use crate::answer::Answer;
 use crate::http::Recorded;
 
+pub(crate) use self::anthropic::found;
 use self::token::Account;
 
 /// A service with strict checks. It remembers what it issued.
@@ -57,6 +58,8 @@ pub enum Dialect {
 struct Issued {
     model: String,
     content: Vec<Json>,
+    /// True if the answer goes on with the next request.
+    paused: bool,
 }
 
 /// What the service does with a request.

@@ -438,6 +438,8 @@ struct Open {
     /// Text received so far.
     text: String,
     usage: Usage,
+    /// Usage of the requests before it whose answer was paused.
+    paid: Usage,
     /// Cancels the request when dropped.
     _stop: DropGuard,
 }
@@ -527,6 +529,7 @@ impl Run<'_> {
             answer,
             text: String::new(),
             usage: Usage::default(),
+            paid: Usage::default(),
             _stop: cancel.clone().drop_guard(),
         });
         cancel
@@ -552,6 +555,7 @@ impl Run<'_> {
             StreamEvent::Text(text) => self.events.push_back(Event::Text(text.clone())),
             StreamEvent::Thinking(text) => self.events.push_back(Event::Thinking(text.clone())),
             StreamEvent::Usage(usage) => open.usage.replace(*usage),
+            StreamEvent::Paused => open.paid.add(std::mem::take(&mut open.usage)),
             StreamEvent::ThinkingRefused => self.agent.provider.leave_out_thinking(),
             _ => {}
         }
@@ -611,7 +615,9 @@ impl Run<'_> {
             let message = self.agent.conversation.new_answer();
             self.events.extend(message.map(Event::Message));
         }
-        self.emit(Event::RequestFinished { usage: open.usage });
+        let mut usage = open.paid;
+        usage.add(open.usage);
+        self.emit(Event::RequestFinished { usage });
         self.waiting.push_back(cycle::CycleEvent::AnswerEnded(end));
     }
 }

@@ -6,6 +6,7 @@
 use std::time::{Duration, SystemTime};
 
 use chat::Problem;
+use chat::server_tools::ExactBlock;
 use futures::StreamExt;
 use provider::{
     Decoder, Endpoint, Failure, HeaderValue, HttpRequest, Parameters, RefusedParameter,
@@ -53,7 +54,8 @@ pub(super) async fn make(
 }
 
 /// Forwards the events of an answer and calls `begins` at its first word. Returns `Ok` once
-/// it has begun, even if it failed later: then a terminal event was forwarded.
+/// it has begun, even if it failed later: then a terminal event was forwarded. Returns the answer
+/// so far if the provider paused it.
 pub(super) async fn read(
     response: Response,
     mut decoder: Decoder,
@@ -61,14 +63,14 @@ pub(super) async fn read(
     idle: Duration,
     events: &Events,
     begins: impl FnOnce(),
-) -> Result<(), Failed> {
+) -> Result<Option<Vec<ExactBlock>>, Failed> {
     let mut answer = IncomingAnswer::new(endpoint, events);
     let mut begins = Some(begins);
     let mut bytes = response.bytes_stream();
     let mut silence = Silence::starts(idle);
     let broke = loop {
         let Ok(chunk) = timeout_at(silence.end, bytes.next()).await else {
-            return answer.silent(&silence);
+            return answer.silent(&silence).map(|()| None);
         };
         let chunk = match chunk {
             Some(Ok(chunk)) => chunk,
@@ -82,7 +84,7 @@ pub(super) async fn read(
         let batch = decoder.push(&chunk);
         silence.hears(&chunk, decoder.take_growth());
         if answer.pass_on(batch, decoder.failure())? {
-            return Ok(());
+            return Ok(answer.paused);
         }
         // Nothing is retried from here on, so the caller can free the request.
         if let Some(begins) = begins.take_if(|_| answer.begun) {
@@ -93,7 +95,8 @@ pub(super) async fn read(
     let batch = decoder.conclude();
     let failure = Some(Failure::Broken).filter(|_| broke);
     let failure = failure.unwrap_or(decoder.failure());
-    answer.pass_on(batch, failure).map(drop)
+    answer.pass_on(batch, failure)?;
+    Ok(answer.paused)
 }
 
 /// Idle timer of an answer. Pings and single bytes don't reset it; events that extend the
@@ -139,6 +142,10 @@ struct IncomingAnswer<'a> {
     events: &'a Events,
     /// True if the answer has begun.
     begun: bool,
+    /// The answer in the provider's own form.
+    exact: Vec<ExactBlock>,
+    /// The same, if the provider paused it.
+    paused: Option<Vec<ExactBlock>>,
 }
 
 impl<'a> IncomingAnswer<'a> {
@@ -147,6 +154,8 @@ impl<'a> IncomingAnswer<'a> {
             endpoint,
             events,
             begun: false,
+            exact: Vec::new(),
+            paused: None,
         }
     }
 
@@ -158,14 +167,19 @@ impl<'a> IncomingAnswer<'a> {
         }
         self.begun |= batch.iter().any(is_word);
         for event in &mut batch {
-            if let StreamEvent::Error(problem) = event {
-                let redacted = self.endpoint.redact(problem);
-                // Before the first word, a failure can be retried, so it is not part of the
-                // answer.
-                if !self.begun {
-                    return Err(broken_off(redacted, failure));
+            match event {
+                StreamEvent::Error(problem) => {
+                    let redacted = self.endpoint.redact(problem);
+                    // Before the first word, a failure can be retried, so it is not part of the
+                    // answer.
+                    if !self.begun {
+                        return Err(broken_off(redacted, failure));
+                    }
+                    *problem = redacted;
                 }
-                *problem = redacted;
+                StreamEvent::Exact(blocks) => self.exact.clone_from(blocks),
+                StreamEvent::Paused => self.paused = Some(std::mem::take(&mut self.exact)),
+                _ => {}
             }
         }
         let ended = batch.iter().any(StreamEvent::is_terminal);

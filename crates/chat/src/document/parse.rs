@@ -13,6 +13,7 @@ use super::{
 };
 use super::{Diagnostic, Fix};
 use crate::scan::{self, Fence, Kind, Scan};
+use crate::server_tools::ServerToolBlock;
 use crate::status::{self, Status, StatusReading};
 use crate::text::{Lines, Text};
 use crate::tool::ToolUseId;
@@ -343,6 +344,9 @@ impl<'t> Parser<'t> {
     /// Parses a block that starts with `content` on `line`. Returns the line after it.
     fn header(&mut self, line: usize, content: &[u8], open: &mut Open) -> Option<usize> {
         let block = match (open.role, content.first()?) {
+            (Role::Assistant, b'*') if content.starts_with(b"**Server") => {
+                Block::ServerTool(self.server_tool(line, content)?)
+            }
             (Role::Assistant, b'*') => Block::ToolUse(self.tool_use(line, content)?),
             (Role::Assistant, b'<') => self.tag_or_comment(line, content)?,
             (Role::You, b'*') => Block::ToolResult(self.tool_result(line, content)?),
@@ -387,6 +391,17 @@ impl<'t> Parser<'t> {
             id: ToolUseId::new(id),
             name: name.into(),
             other_language,
+            lines: line..body.end + 1,
+            body,
+        })
+    }
+
+    /// Parses a use of a server tool. One that is not whole runs nothing and is only text.
+    fn server_tool(&mut self, line: usize, content: &[u8]) -> Option<ServerToolBlock> {
+        let (name, _) = scan::server_tool_header(content)?;
+        let (_, body) = self.body(line)?;
+        Some(ServerToolBlock {
+            name: name.into(),
             lines: line..body.end + 1,
             body,
         })

@@ -55,6 +55,10 @@ fn block(document: &Document<'_>, message: &Message, block: &Block) -> Option<St
             let text = document.lossy(result.body.clone());
             format!("result {} {kind} {}", result.tool_use_id, quoted(&text))
         }
+        Block::ServerTool(it) => {
+            let text = document.lossy(it.body.clone());
+            format!("server tool {} {}", it.name, quoted(&text))
+        }
         Block::Thinking(it) => thinking(document, it),
         Block::TextBreak(_) => "break".to_owned(),
         Block::Aborted(it) => format!("aborted {}", quoted(&it.reason)),

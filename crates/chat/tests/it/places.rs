@@ -240,7 +240,7 @@ fn a_file_in_a_system_message_becomes_text() {
         content: Content::Text("Be brief.\n".to_owned()),
     };
     let own = BTreeMap::from([(0, vec![Part::Text("Follow ".to_owned()), Part::File(file)])]);
-    let prompt = prompt::build_with(&Document::parse(&text), &[], &own, 0);
+    let prompt = prompt::build_with(&Document::parse(&text), &[], &own, 0, &|_| None);
     let system = prompt.system.unwrap_or_default();
     assert!(system.starts_with("Follow @./rules.md"), "{system}");
     assert!(system.contains("Be brief."), "{system}");

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use chat::server_tools::ExactBlock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json_borrow::Value;
@@ -15,6 +16,11 @@ use crate::failure::{self, NotJson, not_json};
 use crate::sse::SseEvent;
 use crate::usage::UsageReader;
 use crate::{StopReason, StreamEvent, ToolUse, content};
+
+use super::exact::ExactReader;
+
+/// The stop reason of an answer that goes on with the next request, which sends it back.
+const PAUSE: &str = "pause_turn";
 
 /// Decoder state of one streamed answer.
 #[derive(Debug)]
@@ -32,6 +38,8 @@ pub(crate) struct StreamReader {
     /// Remarks about dropped thinking.
     reported: Vec<String>,
     usage: UsageReader,
+    /// The answer in the API's own form.
+    exact: ExactReader,
     /// Bytes of calls, signatures, and block starts so far.
     bytes_held: usize,
 }
@@ -69,12 +77,18 @@ impl Default for StreamReader {
             is_after_text: false,
             reported: Vec::new(),
             usage: UsageReader::of_anthropic(),
+            exact: ExactReader::default(),
             bytes_held: 0,
         }
     }
 }
 
 impl StreamReader {
+    /// Makes this the reader of an answer that goes on after these blocks.
+    pub(crate) fn go_on(&mut self, before: &[ExactBlock]) {
+        self.exact.go_on(before);
+    }
+
     /// Reads one event.
     pub(crate) fn accept(
         &mut self,
@@ -101,7 +115,10 @@ impl StreamReader {
                 self.report_dropped(message.get("input_transformations"), events);
             }
             "content_block_start" => self.start_block(index, &json, &event.text, events),
-            "content_block_delta" => self.extend_block(index, json.get("delta"), events),
+            "content_block_delta" => {
+                self.exact.extend(index, json.get("delta"), &event.text);
+                self.extend_block(index, json.get("delta"), events);
+            }
             "content_block_stop" => self.stop_block(index, events),
             "message_delta" => self.accept_message_delta(&json, events),
             "message_stop" | "message_end" => self.stop(events),
@@ -148,8 +165,15 @@ impl StreamReader {
         self.release_held(events);
         self.bytes_held += raw.len();
         let block = json.get("content_block");
-        if std::mem::take(&mut self.is_after_text) && block.get("type").as_str() == Some("text") {
+        let is_own = self.exact.start(index, block, raw, events);
+        let is_text = block.get("type").as_str() == Some("text");
+        let is_after_text = std::mem::take(&mut self.is_after_text);
+        // A text with citations is in the middle of a sentence.
+        if is_after_text && is_text && !self.exact.joins_texts() {
             events.push(StreamEvent::TextEnd);
+        }
+        if !is_own {
+            return;
         }
         match block.get("type").as_str().unwrap_or_default() {
             "text" => self.say(block.get("text"), events),
@@ -215,7 +239,8 @@ impl StreamReader {
                     self.bytes_held += more.len();
                 }
             }
-            "" => {}
+            // A part of the exact answer.
+            "" | "citations_delta" => {}
             kind => events.push(failure::skipped(kind)),
         }
     }
@@ -233,6 +258,7 @@ impl StreamReader {
     }
 
     fn stop_block(&mut self, index: u64, events: &mut Vec<StreamEvent>) {
+        self.exact.stop(index, events);
         match self.open.remove(&index) {
             Some(Block::Thinking { signature, shown }) => {
                 let signature = Some(signature).filter(|signature| !signature.is_empty());
@@ -291,6 +317,16 @@ impl StreamReader {
             None => Some(Meaning::Complete),
             Some(reason) => meaning(reason),
         };
+        match meaning {
+            None if reason.as_deref() == Some(PAUSE) && !self.exact.is_empty() => {
+                self.exact.pause(events);
+                events.push(StreamEvent::Paused);
+                return;
+            }
+            Some(Meaning::Complete) => self.exact.finish(events),
+            // An answer that is cut off goes back as text.
+            _ => {}
+        }
         events.push(StreamEvent::Stop(match meaning {
             Some(Meaning::Complete) if self.called => StopReason::ToolUse,
             Some(Meaning::Complete) => StopReason::EndTurn,

@@ -56,7 +56,8 @@ impl<'a> WireNames<'a> {
 
 fn fits(name: &str, rules: Rules) -> bool {
     let begins = !rules.letter_first || name.starts_with(|c: char| c.is_ascii_alphabetic());
-    (1..=LONGEST).contains(&name.len()) && begins && name.chars().all(is_of_name)
+    let is_free = !rules.reserved.contains(&name);
+    (1..=LONGEST).contains(&name.len()) && begins && is_free && name.chars().all(is_of_name)
 }
 
 fn is_of_name(c: char) -> bool {

@@ -440,6 +440,7 @@ fn a_request_costs_what_its_tokens_cost() {
         thoughts: Some(400),
         cache_read: Some(10_000),
         cache_creation: Some(2000),
+        searches: None,
     };
     let sonnet = catalogue::model("anthropic", "claude-sonnet-4-5", None);
     let price = sonnet.price.unwrap();

@@ -99,6 +99,7 @@ fn user(parts: Vec<Part>) -> PromptMessage {
     PromptMessage {
         role: PromptRole::User,
         parts,
+        exact: None,
     }
 }
 
@@ -126,6 +127,7 @@ fn prompts(turns: Vec<(Vec<(Part, bool)>, String)>) -> Vec<Prompt> {
         messages.push(PromptMessage {
             role: PromptRole::Assistant,
             parts,
+            exact: None,
         });
         messages.push(user(answers));
         prompts.push(prompt(&messages));

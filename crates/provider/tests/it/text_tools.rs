@@ -283,6 +283,7 @@ fn sent_back(name: &str, input: &str) -> Value {
     let message = |role, part| PromptMessage {
         role,
         parts: vec![part],
+        exact: None,
     };
     let body = request(&Prompt {
         system: None,
@@ -326,6 +327,7 @@ fn calls_and_results_are_sent_as_text_and_no_result_ends_its_block() {
             PromptMessage {
                 role: PromptRole::User,
                 parts: vec![Part::Text("Go.".to_owned())],
+                exact: None,
             },
             PromptMessage {
                 role: PromptRole::Assistant,
@@ -334,6 +336,7 @@ fn calls_and_results_are_sent_as_text_and_no_result_ends_its_block() {
                     name: "bash".to_owned(),
                     input: "{\"command\": \"ls\"}".to_owned(),
                 }],
+                exact: None,
             },
             PromptMessage {
                 role: PromptRole::User,
@@ -344,6 +347,7 @@ fn calls_and_results_are_sent_as_text_and_no_result_ends_its_block() {
                     files: Vec::new(),
                     is_error: true,
                 }],
+                exact: None,
             },
         ],
         tools: tools(),

@@ -67,6 +67,12 @@ fn line(event: &StreamEvent) -> String {
         StreamEvent::RedactedThinking(text) => format!("redacted {text}"),
         StreamEvent::ToolUseStart { name } => format!("call begins: {name}"),
         StreamEvent::ToolUse(call) => format!("call {} {} {}", call.name, call.id, call.input),
+        StreamEvent::ServerToolStart { name, asked } => {
+            format!("server tool begins: {name} {asked:?}")
+        }
+        StreamEvent::ServerTool(used) => format!("server tool {} {:?}", used.name, used.text()),
+        StreamEvent::Exact(blocks) => format!("exact: {} blocks", blocks.len()),
+        StreamEvent::Paused => "paused".to_owned(),
         StreamEvent::TextWasThinking => "text was thinking".to_owned(),
         StreamEvent::Remark(text) => format!("remark {text:?}"),
         StreamEvent::ThinkingRefused => "thinking refused".to_owned(),
@@ -84,6 +90,7 @@ fn figures(usage: &Usage) -> String {
         ("thoughts", usage.thoughts),
         ("cache_read", usage.cache_read),
         ("cache_creation", usage.cache_creation),
+        ("searches", usage.searches),
     ];
     let known = named
         .iter()

@@ -13,6 +13,7 @@ fn conversation_with_more() -> Prompt {
             text("Be brief."),
             Part::ToolsAdded(vec![tool("read", false), tool("edit", false)]),
         ],
+        exact: None,
     });
     Prompt {
         system: Some("You are kind.".to_owned()),
@@ -206,6 +207,7 @@ fn a_system_message_never_comes_right_before_the_users() {
     let later = PromptMessage {
         role: PromptRole::System,
         parts: vec![text("Be brief.")],
+        exact: None,
     };
     let messages = vec![
         user(vec![text("Hi.")]),

@@ -32,6 +32,7 @@ fn user(parts: Vec<Part>) -> PromptMessage {
     PromptMessage {
         role: PromptRole::User,
         parts,
+        exact: None,
     }
 }
 
@@ -39,6 +40,7 @@ fn assistant(parts: Vec<Part>) -> PromptMessage {
     PromptMessage {
         role: PromptRole::Assistant,
         parts,
+        exact: None,
     }
 }
 

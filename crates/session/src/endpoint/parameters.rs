@@ -5,7 +5,9 @@ use std::time::Duration;
 use policy::settings::Settings;
 use provider::catalogue::{self, Model};
 use provider::providers::ProviderSpec;
-use provider::{CacheRetention, Endpoint, Parameters, Patience, Thinking, ThinkingLevel, Unmet};
+use provider::{
+    CacheRetention, Endpoint, Parameters, Patience, Thinking, ThinkingLevel, Unmet, WebTools,
+};
 use serde_json::{Map, Value};
 
 /// Minimum number of tokens for a share of the model's limit.
@@ -53,6 +55,7 @@ pub(super) fn with_list(
         effort: word("reasoning").map(str::to_owned),
         summary: word("reasoning_summary").map(str::to_owned),
         cache_key: None,
+        web: web(settings),
         ..Parameters::default()
     }
 }
@@ -68,6 +71,20 @@ pub fn patience(provider: &str, settings: &Settings) -> Patience {
         idle: seconds("timeout").unwrap_or(usual.idle),
         retries: number("max_retries").map_or(usual.retries, |it| it as u32),
         longest_wait: seconds("max_retry_wait").unwrap_or(usual.longest_wait),
+    }
+}
+
+/// Returns the provider's own web tools that a chat may use.
+fn web(settings: &Settings) -> WebTools {
+    let tools = &settings.tools;
+    let wanted = tools.web.as_str();
+    let is_on = tools.web == Value::Bool(true);
+    WebTools {
+        search: is_on || wanted == Some("search"),
+        fetch: is_on || wanted == Some("fetch"),
+        allowed_domains: tools.web_allowed_domains.clone(),
+        blocked_domains: tools.web_blocked_domains.clone(),
+        max_uses: tools.web_max_uses,
     }
 }
 

@@ -3,7 +3,7 @@
 //! Blank lines and the frontmatter do not count: neither is sent. Of the messages that a summary
 //! replaces, only the instructions are sent; `first` is the message of the summary, or 0.
 
-use chat::document::{Document, Role};
+use chat::document::{Document, Message, Role};
 use chat::text::Lines;
 use tools::objects::{Hash, Hasher};
 
@@ -63,6 +63,28 @@ impl<'d> Places<'d> {
             self.line += 1;
         }
     }
+}
+
+/// Returns the hash of an answer's text. Blanks at the ends of lines and of the message do not count,
+/// because editors remove them.
+pub fn answer_hash(document: &Document<'_>, message: &Message) -> Hash {
+    let text = document.text();
+    let mut hasher = Hasher::default();
+    let (mut blank, mut begun) = (0, false);
+    for line in message.lines.clone() {
+        let bytes = text.line(line).trim_ascii_end();
+        if bytes.is_empty() {
+            blank += 1;
+            continue;
+        }
+        for _ in 0..std::mem::take(&mut blank) * usize::from(begun) {
+            hasher.update(b"\n");
+        }
+        begun = true;
+        hasher.update(bytes);
+        hasher.update(b"\n");
+    }
+    hasher.finish()
 }
 
 /// The lines of a request's chat, by their checksums.

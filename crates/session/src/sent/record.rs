@@ -18,6 +18,8 @@ pub(super) enum Record {
     /// The result of a call showed a file; its place is the hash of the call's id and the line about
     /// the file.
     ResultFile(SentReference),
+    /// The answer with this hash of its text goes back in its provider's form.
+    Exact { answer: Hash, content: Hash },
     /// The tools of the first request.
     Tools(Hash),
     /// Tools that were added below a place.

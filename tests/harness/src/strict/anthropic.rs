@@ -6,9 +6,11 @@
 
 mod conversation;
 mod parameters;
+mod web;
 
 use serde_json::{Value as Json, json};
 
+pub(crate) use self::web::found;
 use super::claude::{self, Claude, Off};
 use super::prefix::{Placed, Prefix, blocks};
 use super::token::{Token, digest};
@@ -106,14 +108,24 @@ pub(super) fn check(strict: &Strict, recorded: &Recorded) -> Result<Accepted, Re
         ));
     }
     parameters::check(&request)?;
-    super::schemas::anthropic(&request.body["tools"])?;
-    conversation::check(&request)?;
+    web::definitions(&request.body["tools"])?;
+    super::schemas::anthropic(&own_tools(request.body))?;
+    conversation::check(&request, &strict.issued)?;
     latest_thinking_is_whole(&strict.issued, request.body)?;
     let dropped = thinking(strict, &request, drops_blocks)?;
     Ok(Accepted {
         dropped,
         reports: request.has(BINDING),
     })
+}
+
+/// The tools that the client runs.
+fn own_tools(body: &Json) -> Json {
+    let tools = list(&body["tools"]).iter();
+    tools
+        .filter(|it| !web::is_definition(it))
+        .cloned()
+        .collect()
 }
 
 /// Returns true for a block that has a signature.
@@ -226,7 +238,10 @@ pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -
     begin_with_thinking(&request, answer);
     let shown = shows_thinking(&request);
     let mut prefix = Prefix::of_answer(request.body);
-    let mut content = Vec::new();
+    // An answer that goes on after a pause is one with what came before.
+    let last = list(&request.body["messages"]).last();
+    let before = last.filter(|it| it["role"] == "assistant");
+    let mut content: Vec<Json> = before.map_or(Vec::new(), |it| list(&it["content"]).to_vec());
     let mut spoken = String::new();
     let serial = answer.serial;
     for step in &mut answer.steps {
@@ -267,6 +282,12 @@ pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -
                 let input: Json = serde_json::from_str(arguments).unwrap_or_else(|_| json!({}));
                 json!({"type": "tool_use", "id": id, "name": name, "input": input})
             }
+            step @ (Step::ServerToolUse { .. }
+            | Step::ServerToolResult { .. }
+            | Step::Cited { .. }) => match crate::anthropic::server_block(step) {
+                Some(block) => block,
+                None => continue,
+            },
             Step::Text(_) | Step::EndOfText | Step::Bytes(_) | Step::Gate(_) | Step::Stall => {
                 continue;
             }
@@ -278,6 +299,7 @@ pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -
     Issued {
         model: request.model.to_owned(),
         content,
+        paused: answer.stop.as_deref() == Some("pause_turn"),
     }
 }
 

@@ -186,5 +186,6 @@ pub(super) fn issue(recorded: &Recorded, answer: &Answer) -> Issued {
     Issued {
         model: text(&recorded.body["model"]).to_owned(),
         content: calls.collect(),
+        paused: false,
     }
 }

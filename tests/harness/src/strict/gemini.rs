@@ -236,13 +236,20 @@ pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -
             }
             Step::Text(_) => next = None,
             Step::EndOfText
+            | Step::ServerToolUse { .. }
+            | Step::ServerToolResult { .. }
+            | Step::Cited { .. }
             | Step::RedactedThinking(_)
             | Step::Bytes(_)
             | Step::Gate(_)
             | Step::Stall => {}
         }
     }
-    Issued { model, content }
+    Issued {
+        model,
+        content,
+        paused: false,
+    }
 }
 
 fn sign_first_call(model: &str, answer: &mut Answer) {

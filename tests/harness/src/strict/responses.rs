@@ -263,6 +263,9 @@ pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -
                 "type": "function_call", "id": item_id("fc", serial, index), "call_id": id, "name": name,
             })),
             Step::EndOfText
+            | Step::ServerToolUse { .. }
+            | Step::ServerToolResult { .. }
+            | Step::Cited { .. }
             | Step::RedactedThinking(_)
             | Step::Bytes(_)
             | Step::Gate(_)
@@ -270,5 +273,9 @@ pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -
         }
         speaks = matches!(step, Step::Text(_));
     }
-    Issued { model, content }
+    Issued {
+        model,
+        content,
+        paused: false,
+    }
 }

@@ -505,3 +505,94 @@ fn a_request_has_at_most_four_cache_marks_and_images_of_five_megabytes() {
     });
     expect_refused(&answered, "image exceeds 5 MB maximum");
 }
+
+const PAGE: (&str, &str) = ("A page", "https://a.test/");
+
+/// A client that offers web searches, after an answer that made one.
+#[track_caller]
+fn after_search(model: &str) -> Client {
+    let answer = Answer::new()
+        .searches("srvtoolu_1", "pages", &[PAGE])
+        .cites("It is there.", PAGE.0, PAGE.1);
+    let mut client = client(Strict::anthropic(), model);
+    client.provider =
+        Provider::anthropic([answer, Answer::says("Yes.")]).strict(Strict::anthropic());
+    client.body["tools"] = json!([{"type": "web_search_20260318", "name": "web_search"}]);
+    let answer = blocks(&client.send().unwrap());
+    client.push("messages", json!({"role": "assistant", "content": answer}));
+    let more = json!([{"type": "text", "text": "More."}]);
+    client.push("messages", json!({"role": "user", "content": more}));
+    client
+}
+
+#[test]
+fn results_of_searches_go_back_as_they_came() {
+    // Without thinking, so that the blocks are at the same places.
+    let client = after_search("claude-haiku-4-5");
+    let refused = |change: &dyn Fn(&mut Vec<Json>), why: &str| {
+        let answered = client.send_changed(|body| {
+            let content = &mut body["messages"][1]["content"];
+            let mut blocks = content.as_array().unwrap().clone();
+            change(&mut blocks);
+            *content = json!(blocks);
+        });
+        expect_refused(&answered, why);
+    };
+    refused(
+        &|blocks| drop(blocks.remove(0)),
+        "must have a corresponding `server_tool_use` block",
+    );
+    refused(
+        &|blocks| drop(blocks.drain(1..)),
+        "without a corresponding result block",
+    );
+    refused(&|blocks| drop(blocks.drain(..2)), "no search result");
+    refused(
+        &|blocks| blocks[1]["content"][0]["encrypted_content"] = json!("other"),
+        "Invalid `encrypted_content`",
+    );
+    refused(
+        &|blocks| blocks[2]["citations"][0]["cited_text"] = json!("other"),
+        "Invalid `encrypted_content` or citation",
+    );
+    assert!(client.send().is_ok());
+}
+
+#[test]
+fn definitions_of_web_tools_have_only_known_fields_and_one_list() {
+    let client = after_search("claude-haiku-4-5");
+    for (fields, why) in [
+        (json!({"type": "web_search_1999"}), "does not match any"),
+        (json!({"name": "search"}), "Input should be 'web_search'"),
+        (json!({"limit": 3}), "Extra inputs"),
+        (
+            json!({"allowed_domains": ["a.test"], "blocked_domains": ["b.test"]}),
+            "Only one of",
+        ),
+        (json!({"allowed_domains": ["https://a.test"]}), "scheme"),
+    ] {
+        let answered = client.send_changed(|body| {
+            for (field, value) in fields.as_object().unwrap() {
+                body["tools"][0][field] = value.clone();
+            }
+        });
+        expect_refused(&answered, why);
+    }
+}
+
+#[test]
+fn only_an_answer_that_was_paused_may_come_last() {
+    let answer = Answer::new()
+        .searches("srvtoolu_1", "pages", &[PAGE])
+        .stop("pause_turn");
+    let mut client = client(Strict::anthropic(), "claude-opus-5-5");
+    client.provider =
+        Provider::anthropic([answer, Answer::says("Yes.")]).strict(Strict::anthropic());
+    let answer = blocks(&client.send().unwrap());
+    client.push("messages", json!({"role": "assistant", "content": answer}));
+    let other = client.send_changed(|body| {
+        body["messages"][1]["content"] = json!([{"type": "text", "text": "So"}]);
+    });
+    expect_refused(&other, "prefill");
+    assert!(client.send().is_ok());
+}

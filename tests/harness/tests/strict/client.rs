@@ -87,6 +87,9 @@ pub fn blocks(events: &[Json]) -> Vec<Json> {
                         block[key] = json!(format!("{}{piece}", block[key].as_str().unwrap()));
                     }
                 }
+                if let Some(Json::Array(citations)) = block.get_mut("citations") {
+                    citations.extend(delta.get("citation").cloned());
+                }
                 arguments.push_str(delta["partial_json"].as_str().unwrap_or_default());
             }
             "content_block_stop" if !arguments.is_empty() => {

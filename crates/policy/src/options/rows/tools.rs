@@ -67,6 +67,31 @@ options! {
         /// <
         /// In one chat: `flemma.opt.tools:append("grep")`.
         offer: Vec<String> = [] { scopes: PROJECT },
+        /// Whether the provider may search the web and read pages while it answers, if it
+        /// offers that: true, false, "search", or "fetch". The provider does both itself,
+        /// so you are not asked, and what the model puts into queries and addresses leaves
+        /// the chat. See |flemma-web|.
+        web: Value as Any(&[Flag, Choice(&["search", "fetch"])]) = false {
+            scopes: CHAT,
+            loosens: unless("false", "would let the provider search and read the web without asking"),
+        },
+        /// The only domains that the provider's web tools reach, such as "docs.rs" or
+        /// "example.com/blog". Empty: all.
+        web_allowed_domains: Vec<String> = [] {
+            scopes: CHAT,
+            loosens: Always("would change which sites the provider's web tools reach"),
+        },
+        /// Domains that the provider's web tools never reach.
+        web_blocked_domains: Vec<String> = [] {
+            scopes: CHAT,
+            loosens: Always("would change which sites the provider's web tools reach"),
+        },
+        /// Maximum number of searches, and of pages read, in one request. nil: the
+        /// provider decides.
+        web_max_uses: Option<u32> as Whole(1, MANY) {
+            scopes: CHAT,
+            loosens: WhenRaised("would let the provider search the web more often"),
+        },
         autopilot: AutopilotSettings,
         /// Maximum number of seconds that a tool runs.
         default_timeout: f64 as Number(0.1, DAY) = 120.0,

@@ -11,6 +11,7 @@ use chat::Problem;
 use chat::answer::ThinkingStart;
 use chat::approval::CallKey;
 use chat::cycle::AnswerEnd;
+use chat::preview::one_line;
 use chat::text::Lines;
 use provider::StreamEvent;
 use tokio::time::Instant;
@@ -37,6 +38,9 @@ const LONG_LINE: usize = 64 * 1024;
 /// Frames from one write of a growing answer to the next. Twice as many writes look the same and
 /// cost the editor twice the time.
 const FRAMES: usize = 2;
+
+/// Maximum columns of what a server tool was asked.
+const ASKED: usize = 60;
 
 /// A request, and the answer that is being written.
 pub(super) struct Open {
@@ -180,13 +184,22 @@ impl Open {
         match &event {
             StreamEvent::Text(_) => self.doing = Doing::Streaming,
             StreamEvent::ToolUseStart { name } => self.doing = Doing::Calling(name.clone()),
+            StreamEvent::ServerToolStart { name, asked } => {
+                self.doing = Doing::Server(one_line(&format!("{name} {asked}"), ASKED));
+            }
+            StreamEvent::ServerTool(_) => self.doing = Doing::Streaming,
             StreamEvent::Usage(usage) => self.meter.read(*usage),
+            StreamEvent::Paused => {
+                self.meter.pause();
+                self.doing = Doing::Waiting;
+            }
             StreamEvent::TextEnd
             | StreamEvent::TextWasThinking
             | StreamEvent::Thinking(_)
             | StreamEvent::ThinkingEnd { .. }
             | StreamEvent::RedactedThinking(_)
             | StreamEvent::ToolUse(_)
+            | StreamEvent::Exact(_)
             | StreamEvent::Remark(_)
             | StreamEvent::ThinkingRefused
             | StreamEvent::Stop(_)
@@ -294,11 +307,20 @@ impl Request {
         if let StreamEvent::ToolUseStart { name } = &event {
             self.prepare_call(ctx, name);
         }
+        if let StreamEvent::ServerToolStart { name, asked } = &event
+            && let Some(open) = &self.open
+        {
+            let words = one_line(&format!("{name} {asked}"), ASKED);
+            let note = format!("{} runs {words}", open.label);
+            ctx.editor.emit(SessionEvent::RequestNote(note));
+        }
         let Some(open) = &mut self.open else {
             return;
         };
-        // The first event of the answer ends the waiting.
-        if open.note.take().is_some() {
+        // The first event of the answer ends the waiting, but not the end of a paused part of it,
+        // after which it waits again.
+        let is_pause = matches!(event, StreamEvent::Exact(_) | StreamEvent::Paused);
+        if !is_pause && open.note.take().is_some() {
             streamed.is_visible = true;
         }
         // The builder decides what the event means, so that every provider's answer ends alike.
@@ -360,7 +382,7 @@ impl Request {
 
     /// Ends the request, whose answer is in the buffer.
     pub(in crate::session) fn finish(&mut self, ctx: &Ctx) -> Option<Answered> {
-        let open = self.open.take()?;
+        let mut open = self.open.take()?;
         // Set in every case that leads here. If not, the answer must not count as complete,
         // because its calls would then run.
         let end = open.end.unwrap_or(AnswerEnd::Failed);
@@ -369,6 +391,13 @@ impl Request {
             // Neovim updates the anchor at each edit until it is released.
             let anchor = ReleaseAnchor { buffer, anchor };
             ctx.editor.frontend().release_anchor(anchor);
+        }
+        let has_place = open.place.anchor.is_some() && !open.place.is_lost;
+        if let Some(exact) = open.answer.take_exact()
+            && end == AnswerEnd::Complete
+            && has_place
+        {
+            self.keep_exact(ctx, open.place.line, &exact);
         }
         let cost = self.note_usage(ctx, open.meter);
         let status = match end {
@@ -379,11 +408,9 @@ impl Request {
         };
         ctx.editor
             .emit(SessionEvent::RequestFinished { buffer, status });
-        let place = open.place;
-        let has_place = place.anchor.is_some() && !place.is_lost;
         Some(Answered {
             end,
-            tail: has_place.then_some(place.tail),
+            tail: has_place.then_some(open.place.tail),
             cost,
         })
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use agent::answer::Ids;
 use chat::Problem;
 use chat::context;
-use chat::document::{Document, Parsed, Role};
+use chat::document::{Document, Message, Parsed, Role};
 use chat::prompt::{Own, Prompt, build_with};
 use chat::references::Piece;
 use chat::result_files;
@@ -279,8 +279,9 @@ impl RequestSource {
         own: &Own,
         first: usize,
     ) -> Prompt {
-        let mut prompt = build_with(document, &tools.first, own, first);
         let ledger = self.ledger.lock();
+        let exact = |message: &Message| ledger.exact(document, message);
+        let mut prompt = build_with(document, &tools.first, own, first, &exact);
         remove_refused(document, first, &ledger, &mut prompt);
         shorten_results(&ledger, &mut prompt);
         result_files::attach(&mut prompt, |id, line| ledger.result_file(id, line));

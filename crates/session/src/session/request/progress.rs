@@ -22,6 +22,8 @@ pub(super) enum Doing {
     Thinking(usize),
     /// The model writes a call of this tool.
     Calling(String),
+    /// The provider runs one of its own tools, with these words.
+    Server(String),
     /// Text arrives.
     Streaming,
 }
@@ -29,8 +31,10 @@ pub(super) enum Doing {
 impl Open {
     /// When an answer that has begun counts as stalled, unless more of it arrives.
     pub(super) fn stalls_at(&self) -> Option<Instant> {
-        // Models may think for minutes before their first word, which is not a stall.
-        let has_begun = self.doing != Doing::Waiting && self.end.is_none();
+        // Models may think for minutes before their first word, and tools may run as long, which
+        // is not a stall.
+        let is_waiting = matches!(self.doing, Doing::Waiting | Doing::Server(_));
+        let has_begun = !is_waiting && self.end.is_none();
         has_begun.then(|| self.heard + STALLED)
     }
 }
@@ -87,6 +91,10 @@ impl Request {
             }
             Doing::Calling(name) => {
                 let label = format!("{label} writes a call of {name}");
+                progress("waiting", label, Phase::Calling)
+            }
+            Doing::Server(words) => {
+                let label = format!("{label} runs {words}");
                 progress("waiting", label, Phase::Calling)
             }
             Doing::Streaming => progress("streaming", label.clone(), Phase::Streaming),

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use chat::document::{Block, Document, Role};
 use chat::prompt::{Own, Part, Prompt, own_text};
 use chat::references::Piece;
+use chat::server_tools::{ExactAnswer, ExactBlock};
 use chat::text::Lines;
 use chat::tool::ToolDefinition;
 use policy::references::{MAX_BYTES, SourceFile, Stamp, Value};
@@ -23,7 +24,7 @@ use super::summary::{SummaryMarks, typed_summaries};
 use crate::audit::in_background;
 use crate::form::Prompts;
 use crate::protocol::{DiagnosticItem, SentItem};
-use crate::sent::{Answered, Ledger, Places, Sending};
+use crate::sent::{Answered, Ledger, Places, Sending, answer_hash};
 use crate::session::buffer::moved;
 use crate::session::ctx::Ctx;
 use crate::session::{Input, WorkInput};
@@ -384,6 +385,7 @@ pub(super) fn remove_refused(
     let blocks = above.flat_map(|it| document.blocks_of(it));
     let mut left = blocks.filter(|it| matches!(it, Block::Thinking(_))).count();
     for message in &mut prompt.messages {
+        let had = left;
         // The prompt has the thinking of the document in the same order.
         message.parts.retain(|part| match part {
             Part::Thinking { .. } if left > 0 => {
@@ -392,8 +394,14 @@ pub(super) fn remove_refused(
             }
             _ => true,
         });
+        if had > left
+            && let Some(exact) = &mut message.exact
+        {
+            let is_thinking = |it: &ExactBlock| matches!(it, ExactBlock::Thinking(_));
+            exact.blocks.retain(|it| !is_thinking(it));
+        }
     }
-    prompt.messages.retain(|it| !it.parts.is_empty());
+    prompt.messages.retain(|it| !it.is_empty());
 }
 
 /// How a file differs from what was sent of it.
@@ -498,6 +506,7 @@ pub(super) fn cost(document: &Document<'_>, ledger: &Ledger, line: usize, share:
                 | Block::TextBreak(_)
                 | Block::ToolUse(_)
                 | Block::ToolResult(_)
+                | Block::ServerTool(_)
                 | Block::Aborted(_) => false,
             })
         });
@@ -591,6 +600,19 @@ impl Request {
         let (ledger, path) = (self.sent.ledger(), ctx.place.path().map(Path::to_owned));
         // Not in the background: the next key must find it.
         ledger.of(path.as_deref()).note_refused(place);
+    }
+
+    /// Keeps the answer that ends at a line in the form in which its provider sent it.
+    pub(super) fn keep_exact(&self, ctx: &Ctx, line: usize, exact: &ExactAnswer) {
+        let document = ctx.buffer.document();
+        let message = document.message_at(line).map(|at| &document.messages[at]);
+        let Some(message) = message.filter(|it| it.role == Role::Assistant) else {
+            return;
+        };
+        let answer = answer_hash(&document, message);
+        // Not in the background: the next request must find it.
+        let ledger = self.sent.ledger();
+        ledger.of(ctx.place.path()).keep_exact(answer, exact);
     }
 
     /// Records what the answer to a request showed.

@@ -17,6 +17,8 @@ pub(crate) struct Meter {
     /// Prices of the model; `None` until the provider is known.
     pub(super) tariff: Option<Tariff>,
     usage: Usage,
+    /// The usage of requests whose answer was paused.
+    paused: Usage,
     /// Milliseconds since 1970.
     started: u64,
 }
@@ -34,6 +36,11 @@ impl Meter {
     pub(super) fn read(&mut self, usage: Usage) {
         // Providers report running totals, so the latest figures replace earlier ones.
         self.usage.replace(usage);
+    }
+
+    /// Begins to count the request that continues a paused answer.
+    pub(super) fn pause(&mut self) {
+        self.paused.add(std::mem::take(&mut self.usage));
     }
 
     /// Returns the usage, once it is known how long the prompt is.
@@ -58,7 +65,8 @@ impl Request {
 
 impl Meter {
     /// Adds the usage of a request to the history, and shows it. Returns its cost in dollars.
-    pub(super) fn add_usage(self, ctx: &Ctx) -> Option<f64> {
+    pub(super) fn add_usage(mut self, ctx: &Ctx) -> Option<f64> {
+        self.usage.add(self.paused);
         // Without a tariff, no provider was found or the tutor answered, so nothing was paid.
         let tariff = self.tariff?;
         // A request that failed before it was counted costs nothing.

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use serde_json::{Value as Json, json};
 
 use super::super::schemas::fits;
-use super::super::{Checked, list, refuse, text};
-use super::{INLINE_TOOLS, Request, TOOL_CHANGES};
+use super::super::{Checked, Issued, list, refuse, text};
+use super::{INLINE_TOOLS, Request, TOOL_CHANGES, web};
 
 /// Maximum number of cache marks.
 const MAX_MARKS: usize = 4;
@@ -14,19 +14,20 @@ const MAX_MARKS: usize = 4;
 const MAX_IMAGE: usize = 5 * 1024 * 1024;
 const MAX_IMAGES: usize = 100;
 
-pub(super) fn check(request: &Request<'_>) -> Checked {
+pub(super) fn check(request: &Request<'_>, issued: &[Issued]) -> Checked {
     let messages = list(&request.body["messages"]);
-    roles(request, messages)?;
+    roles(request, messages, web::goes_on(messages, issued))?;
     for (index, message) in messages.iter().enumerate() {
         content(request, index, message)?;
     }
     calls(messages)?;
+    web::blocks(request, issued)?;
     begins_with_thinking(request, messages)?;
     marks(request.body)?;
     images(messages)
 }
 
-fn roles(request: &Request<'_>, messages: &[Json]) -> Checked {
+fn roles(request: &Request<'_>, messages: &[Json], goes_on: bool) -> Checked {
     let Some(first) = messages.first() else {
         return refuse("messages: at least one message is required");
     };
@@ -59,7 +60,8 @@ fn roles(request: &Request<'_>, messages: &[Json]) -> Checked {
         }
     }
     let last = messages.last().map(|it| &it["role"]);
-    if last.is_some_and(|role| role == "assistant") && request.rules.preserves_thinking {
+    let is_prefill = last.is_some_and(|role| role == "assistant") && !goes_on;
+    if is_prefill && request.rules.preserves_thinking {
         return refuse(
             "This model does not support assistant message prefill. The conversation must end with a user message.",
         );
@@ -91,7 +93,7 @@ fn block_fits(request: &Request<'_>, place: &str, role: &str, block: &Json) -> C
         "image" | "document" | "tool_result" => role == "user",
         "thinking" | "redacted_thinking" | "tool_use" => role == "assistant",
         "tool_addition" | "tool_removal" => role == "system",
-        _ => false,
+        other => web::is_block(other) && role == "assistant",
     };
     if !belongs {
         return refuse(format!(
