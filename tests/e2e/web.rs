@@ -338,6 +338,58 @@ fn a_foreign_chat_turns_it_on_only_once_it_is_trusted() {
 }
 
 #[test]
+fn openai_searches_too() {
+    let answer = || {
+        Answer::new()
+            .thinks("Hm.")
+            .searches("ws_1", "neovim release", &[NEWS, NOTES])
+            .cites("It is 0.12.", NEWS.0, NEWS.1)
+    };
+    let answers = [answer(), Answer::says("Yes."), Answer::says("No.")];
+    let provider = Provider::responses(answers).strict(Strict::responses());
+    let shell = Shell::new(&provider);
+    shell.configure(
+        "provider = \"openai\"\nmodel = \"gpt-6-luna\"\n[tools]\nweb = true\nweb_max_uses = 4\nweb_allowed_domains = [\"neovim.io\"]\n",
+    );
+    for message in ["Which one?", "Sure?", "Really?"] {
+        let ran = shell.run(&["send", "a.chat", "-m", message]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    assert_eq!(provider.refusals(), [""; 0]);
+    let chat = shell.read("a.chat");
+    for shown in [
+        format!(
+            "`web_search` (`ws_1`)\n\n```\nneovim release\n\n- {}\n- {}\n```",
+            NEWS.1, NOTES.1
+        ),
+        format!(
+            "It is 0.12.\n\n**Server Tool:** `citations` (`msg_1_2`)\n\n```\n- {}\n  {}\n```",
+            NEWS.0, NEWS.1
+        ),
+    ] {
+        assert!(chat.contains(&shown), "{shown}\n{chat}");
+    }
+    let bodies: Vec<Json> = provider.requests().into_iter().map(|it| it.body).collect();
+    let web = json!({"type": "web_search", "filters": {"allowed_domains": ["neovim.io"]}});
+    assert_eq!(
+        (&bodies[0]["tools"][0], &bodies[0]["max_tool_calls"]),
+        (&web, &json!(4))
+    );
+    let kinds = |body: &Json| -> Vec<String> {
+        let items = body["input"].as_array().unwrap().iter();
+        items
+            .map(|it| it["type"].as_str().unwrap_or("user").to_owned())
+            .collect()
+    };
+    let expected = ["user", "reasoning", "web_search_call", "message", "user"];
+    assert_eq!(kinds(&bodies[1]), expected);
+    assert_eq!(
+        bodies[1]["input"].as_array().unwrap()[..4],
+        bodies[2]["input"].as_array().unwrap()[..4]
+    );
+}
+
+#[test]
 fn in_neovim_a_search_is_shown_while_it_runs_and_can_be_cancelled() {
     let gate = Gate::default();
     let answer = Answer::new()

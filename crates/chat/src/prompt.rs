@@ -18,7 +18,7 @@ use crate::document::{
 };
 use crate::references;
 use crate::scan::{Fence, fence};
-use crate::server_tools::ExactAnswer;
+use crate::server_tools::{ExactAnswer, ExactBlock};
 use crate::text::Lines;
 use crate::tool::{ToolDefinition, ToolUseId};
 
@@ -59,6 +59,21 @@ pub struct PromptMessage {
 }
 
 impl PromptMessage {
+    /// Returns its calls: their ids, names, and arguments.
+    pub fn calls(&self) -> impl Iterator<Item = (&ToolUseId, &str, &str)> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolUse { id, name, input } => Some((id, name.as_str(), input.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Returns the answer as this provider sent it, if it has the same calls.
+    pub fn exact_of(&self, provider: &str) -> Option<&ExactAnswer> {
+        let exact = self.exact.as_ref().filter(|it| it.provider == provider)?;
+        let calls = exact.blocks.iter().filter(|it| **it == ExactBlock::Call);
+        (calls.count() == self.calls().count() && !exact.blocks.is_empty()).then_some(exact)
+    }
+
     /// Returns true if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.exact.is_none()

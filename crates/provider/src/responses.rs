@@ -9,13 +9,16 @@
 //! none of these features.
 
 mod decode;
+mod web;
 
 use std::borrow::Cow;
 
 use chat::Problem;
 use chat::prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature};
+use chat::server_tools::{ExactAnswer, ExactBlock};
 use chat::tool::ToolDefinition;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::catalogue::ThinkingKind;
@@ -23,7 +26,8 @@ use crate::endpoint::{stream_headers, to_json};
 use crate::ids::WireIds;
 use crate::thinking::{Amount, Carried};
 use crate::{
-    CacheRetention, Endpoint, HttpRequest, Parameters, Protocol, ThinkingLevel, attachment, content,
+    CacheRetention, Endpoint, HttpRequest, Parameters, Protocol, ThinkingLevel, WebTools,
+    attachment, content,
 };
 
 pub(crate) use decode::StreamReader;
@@ -52,7 +56,9 @@ struct Body<'a> {
     #[serde(flatten)]
     cache: Cache<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<OfferedTool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tool_calls: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'a str>,
     input: Vec<Item<'a>>,
@@ -89,6 +95,28 @@ enum CacheOptions {
     Ttl(&'static str),
     /// With "explicit", only marked parts are cached, and none is marked.
     Mode(&'static str),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OfferedTool<'a> {
+    Web(WebTool<'a>),
+    Own(Tool<'a>),
+}
+
+/// The tool that OpenAI runs itself. It also opens the pages that it found.
+///
+/// Source: `WebSearchToolParam` of the SDK 3.57, November 2026.
+#[derive(Serialize)]
+struct WebTool<'a> {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filters: Option<Filters<'a>>,
+}
+
+#[derive(Serialize)]
+struct Filters<'a> {
+    allowed_domains: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -132,23 +160,31 @@ pub(crate) fn encode(
     let ids = WireIds::new(prompt);
     let reasoning = reasoning(parameters);
     let effort = reasoning.as_ref().and_then(|it| it.effort);
+    let web = crate::web::offered(SPOKEN, parameters);
     let body = to_json(&Body {
         model,
         stream: true,
         store: false,
-        include: include(parameters, effort),
+        include: include(parameters, effort, web.is_some()),
         max_output_tokens: parameters
             .max_tokens
             .map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
         temperature: temperature(parameters, effort),
         cache: cache(model, parameters),
         reasoning,
-        tools: tools(&prompt.tools),
+        tools: tools(&prompt.tools, web),
+        max_tool_calls: web.and_then(|it| it.max_uses),
         instructions: prompt
             .system
             .as_deref()
             .filter(|text| !text.trim().is_empty()),
-        input: items(prompt, &ids, &endpoint.provider, has_phases(model)),
+        input: items(
+            prompt,
+            &ids,
+            &endpoint.provider,
+            has_phases(model),
+            web.is_some(),
+        ),
     })?;
     Ok(HttpRequest::new(url, headers, body))
 }
@@ -169,13 +205,17 @@ fn temperature(parameters: &Parameters, effort: Option<&str>) -> Option<f64> {
 }
 
 /// Returns the additional fields to request. Models without reasoning reject this one.
-fn include(parameters: &Parameters, effort: Option<&str>) -> Vec<&'static str> {
+fn include(parameters: &Parameters, effort: Option<&str>, web: bool) -> Vec<&'static str> {
     let thinks = effort.is_some_and(|effort| effort != NO_EFFORT);
-    if reasons(parameters).unwrap_or(thinks) {
-        vec!["reasoning.encrypted_content"]
-    } else {
-        Vec::new()
-    }
+    let fields = [
+        (
+            reasons(parameters).unwrap_or(thinks),
+            "reasoning.encrypted_content",
+        ),
+        (web, "web_search_call.action.sources"),
+    ];
+    let wanted = fields.into_iter().filter(|it| it.0);
+    wanted.map(|it| it.1).collect()
 }
 
 fn reasoning(parameters: &Parameters) -> Option<Reasoning<'_>> {
@@ -238,15 +278,24 @@ fn cache<'a>(model: &str, parameters: &'a Parameters) -> Cache<'a> {
     }
 }
 
-fn tools(definitions: &[ToolDefinition]) -> Vec<Tool<'_>> {
-    let spelled = definitions.iter().map(|tool| Tool {
-        r#type: "function",
-        name: &tool.name,
-        description: &tool.description,
-        parameters: &tool.input_schema,
-        strict: tool.strict,
+fn tools<'a>(definitions: &'a [ToolDefinition], web: Option<&'a WebTools>) -> Vec<OfferedTool<'a>> {
+    let web = web.map(|web| {
+        let allowed_domains = web.allowed_domains.as_slice();
+        OfferedTool::Web(WebTool {
+            r#type: "web_search",
+            filters: (!allowed_domains.is_empty()).then_some(Filters { allowed_domains }),
+        })
     });
-    spelled.collect()
+    let spelled = definitions.iter().map(|tool| {
+        OfferedTool::Own(Tool {
+            r#type: "function",
+            name: &tool.name,
+            description: &tool.description,
+            parameters: &tool.input_schema,
+            strict: tool.strict,
+        })
+    });
+    web.into_iter().chain(spelled).collect()
 }
 
 const SPOKEN: Protocol = Protocol::Responses;
@@ -265,6 +314,8 @@ enum Item<'a> {
     Reasoning(Map<String, Value>),
     /// A call or its result.
     Call(Call<'a>),
+    /// An item as it came.
+    Exact(&'a RawValue),
 }
 
 #[derive(Serialize)]
@@ -347,6 +398,7 @@ fn items<'a>(
     ids: &'a WireIds<'a>,
     provider: &str,
     has_phases: bool,
+    web: bool,
 ) -> Vec<Item<'a>> {
     let mut items = Vec::new();
     for message in &prompt.messages {
@@ -356,7 +408,13 @@ fn items<'a>(
                 let content: Vec<Piece<'a>> = message.parts.iter().filter_map(piece).collect();
                 items.push(Item::Developer(Developer { content }));
             }
-            PromptRole::Assistant => assistant(message, ids, provider, has_phases, &mut items),
+            PromptRole::Assistant => {
+                // Without the tool, the API would not know its calls.
+                match web.then(|| message.exact_of(provider)).flatten() {
+                    Some(exact) => exact_items(message, exact, ids, &mut items),
+                    None => assistant(message, ids, provider, has_phases, &mut items),
+                }
+            }
         }
     }
     items
@@ -427,6 +485,27 @@ fn file_piece(file: &Attachment) -> Piece<'_> {
         Content::Image { .. } | Content::Text(_) => Piece::Text {
             text: Cow::Owned(file.as_text()),
         },
+    }
+}
+
+/// Adds an answer as it came, with its calls as they are in the document.
+fn exact_items<'a>(
+    message: &'a PromptMessage,
+    exact: &'a ExactAnswer,
+    ids: &'a WireIds<'a>,
+    items: &mut Vec<Item<'a>>,
+) {
+    let mut calls = message.calls();
+    for block in &exact.blocks {
+        match block {
+            ExactBlock::Json(json) | ExactBlock::Thinking(json) => {
+                items.extend(serde_json::from_str(json).ok().map(Item::Exact));
+            }
+            ExactBlock::Call => {
+                let call = calls.next();
+                items.extend(call.map(|(id, name, input)| function_call(ids.get(id), name, input)));
+            }
+        }
     }
 }
 

@@ -49,7 +49,14 @@ fn takes(protocol: Protocol) -> Option<Takes> {
             both: false,
             max_uses: true,
         }),
-        Protocol::Responses | Protocol::Gemini | Protocol::ChatCompletions => None,
+        Protocol::Responses => Some(Takes {
+            fetch_alone: false,
+            allowed: true,
+            blocked: false,
+            both: false,
+            max_uses: true,
+        }),
+        Protocol::Gemini | Protocol::ChatCompletions => None,
     }
 }
 
@@ -97,8 +104,8 @@ pub(crate) fn not_offered(
 /// Dollars for 1,000 searches, by provider. Tokens of the results are input, and fetches cost
 /// nothing else.
 ///
-/// Sources: "Pricing" on platform.claude.com, November 2026.
-const PRICES: &[(&str, f64)] = &[("anthropic", 10.0)];
+/// Sources: "Pricing" on platform.claude.com and on developers.openai.com, November 2026.
+const PRICES: &[(&str, f64)] = &[("anthropic", 10.0), ("openai", 10.0)];
 
 /// Returns the dollars for one search, if they are known.
 pub fn search_price(provider: &str) -> Option<f64> {

@@ -50,6 +50,10 @@ struct Stream {
     index: usize,
     /// The text of the open message.
     text: Option<String>,
+    /// Its annotations.
+    notes: Vec<Json>,
+    /// The id and the query of the open search.
+    searched: Option<(String, Json)>,
 }
 
 impl Stream {
@@ -77,8 +81,21 @@ impl Stream {
                 arguments,
             } => self.tool_use(id, name, arguments),
             Step::RedactedThinking(_) => panic!("the Responses API has no redacted thinking"),
-            Step::ServerToolUse { .. } | Step::ServerToolResult { .. } | Step::Cited { .. } => {
-                panic!("server tools of the Responses API are not scripted")
+            Step::ServerToolUse { id, input, .. } => {
+                let begun = json!({"type": "web_search_call", "id": id, "status": "in_progress"});
+                self.open(&begun);
+                self.searched = Some((id.clone(), input["query"].clone()));
+            }
+            Step::ServerToolResult { content, .. } => {
+                if let Some((id, query)) = self.searched.take() {
+                    self.close(&search_call(&id, &query, content));
+                }
+            }
+            Step::Cited { text, citations } => {
+                self.say(text);
+                let notes = citations.iter().map(url_citation);
+                self.notes.extend(notes);
+                self.close_text();
             }
             Step::EndOfText | Step::Bytes(_) | Step::Gate(_) | Step::Stall => {}
         }
@@ -98,7 +115,8 @@ impl Stream {
 
     fn close_text(&mut self) {
         if let Some(text) = self.text.take() {
-            let content = json!([{"type": "output_text", "text": text, "annotations": []}]);
+            let notes = std::mem::take(&mut self.notes);
+            let content = json!([{"type": "output_text", "text": text, "annotations": notes}]);
             self.close(&json!({
                 "type": "message", "id": self.id("msg"), "status": "completed",
                 "role": "assistant", "content": content,
@@ -152,6 +170,24 @@ impl Stream {
         }));
         self.index += 1;
     }
+}
+
+/// A search that found the pages of `content`.
+pub(crate) fn search_call(id: &str, query: &Json, content: &Json) -> Json {
+    let pages = content.as_array().into_iter().flatten();
+    let sources: Vec<Json> = pages
+        .map(|it| json!({"type": "url", "url": it["url"]}))
+        .collect();
+    let action = json!({"type": "search", "query": query, "sources": sources});
+    json!({"type": "web_search_call", "id": id, "status": "completed", "action": action})
+}
+
+/// An annotation of a text.
+pub(crate) fn url_citation(citation: &Json) -> Json {
+    json!({
+        "type": "url_citation", "start_index": 0, "end_index": 1,
+        "title": citation["title"], "url": citation["url"],
+    })
 }
 
 /// The id of an item: its kind, the number of the answer, and its index there.

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use chat::prompt::{Part, Prompt, PromptMessage, PromptRole};
+use chat::prompt::{Prompt, PromptMessage, PromptRole};
 use chat::server_tools::{ExactAnswer, ExactBlock, ServerToolUse, WebSource};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -371,7 +371,7 @@ impl Facts {
 /// is sent as text.
 pub(super) fn sendable(prompt: &Prompt) -> Vec<Option<&ExactAnswer>> {
     let messages = &prompt.messages;
-    let mut found: Vec<_> = messages.iter().map(own).collect();
+    let mut found: Vec<_> = messages.iter().map(|it| it.exact_of(SIGNER)).collect();
     if found.iter().all(Option::is_none) {
         return found;
     }
@@ -389,15 +389,6 @@ pub(super) fn sendable(prompt: &Prompt) -> Vec<Option<&ExactAnswer>> {
         found[at] = None;
     }
     found
-}
-
-/// Returns the exact answer of a message, if it is of this provider and has the same calls.
-fn own(message: &PromptMessage) -> Option<&ExactAnswer> {
-    let exact = message.exact.as_ref().filter(|it| it.provider == SIGNER)?;
-    let calls = exact.blocks.iter().filter(|it| **it == ExactBlock::Call);
-    let parts = message.parts.iter();
-    let parts = parts.filter(|it| matches!(it, Part::ToolUse { .. }));
-    (calls.count() == parts.count() && !exact.blocks.is_empty()).then_some(exact)
 }
 
 /// Returns the first answer that refers to something that is not sent.

@@ -27,6 +27,8 @@ use crate::sse::SseEvent;
 use crate::usage::UsageReader;
 use crate::{StopReason, StreamEvent, ToolUse, surrogates};
 
+use super::web::{self, ExactReader};
+
 /// Decoder state of one streamed answer.
 #[derive(Debug, Default)]
 pub(crate) struct StreamReader {
@@ -50,6 +52,8 @@ pub(crate) struct StreamReader {
     /// The model refused in its text; the end of the answer does not report it.
     refused: bool,
     bytes_held: usize,
+    /// The answer in the API's own form.
+    exact: ExactReader,
 }
 
 /// State of streamed thinking.
@@ -190,6 +194,15 @@ impl StreamReader {
 
     fn begin_item(&mut self, json: &Value<'_>, bytes: usize, events: &mut Vec<StreamEvent>) {
         self.release_held(events);
+        if json.get("item").get("type").as_str() == Some(web::CALL) {
+            self.close_thinking(None, events);
+            self.text_part = None;
+            events.push(StreamEvent::ServerToolStart {
+                name: "web_search".to_owned(),
+                asked: web::asked(&json.get("item").get("action").into()),
+            });
+            return;
+        }
         // The deltas of other items show them.
         if json.get("item").get("type").as_str() != Some("function_call") {
             return;
@@ -217,9 +230,15 @@ impl StreamReader {
                 self.has_message = true;
                 self.say_whole(item, events);
             }
+            web::CALL => {
+                self.bytes_held += bytes;
+                self.close_thinking(None, events);
+                self.text_part = None;
+            }
             "message" | "" => {}
             kind => events.push(failure::skipped(kind)),
         }
+        self.exact.take(&item.into(), events);
     }
 
     fn end_call(&mut self, json: &Value<'_>, events: &mut Vec<StreamEvent>) {
@@ -314,6 +333,9 @@ impl StreamReader {
                 .take_if(|call| whole_object(&call.input).is_none());
         }
         self.release_held(events);
+        if cut.is_none() {
+            self.exact.finish(events);
+        }
         events.push(StreamEvent::Stop(match cut.as_deref() {
             Some(cut) => match meaning(cut) {
                 Some(Meaning::TokenLimit) => StopReason::MaxTokens,
@@ -518,7 +540,8 @@ pub(crate) fn reasoning_text(item: &Json) -> String {
     texts.join("\n\n")
 }
 
-fn returnable(item: &Json) -> Option<Map<String, Json>> {
+/// Returns an item of reasoning as the API takes it; `None` if it does not.
+pub(super) fn returnable(item: &Json) -> Option<Map<String, Json>> {
     let is_text = |name: &str| item[name].as_str().is_some_and(|text| !text.is_empty());
     if item["type"] != "reasoning" || !is_text("id") || !is_text("encrypted_content") {
         return None;

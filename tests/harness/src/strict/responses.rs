@@ -11,7 +11,7 @@ use super::token::{Token, digest};
 use super::{Checked, Issued, Strict, list, refuse, text};
 use crate::answer::{Answer, Step};
 use crate::http::Recorded;
-use crate::responses::{item_id, reasoning};
+use crate::responses::{item_id, reasoning, search_call, url_citation};
 
 /// Maximum length of a call's id.
 const MAX_ID: usize = 64;
@@ -33,6 +33,7 @@ pub(super) fn check(strict: &Strict, body: &Json) -> Checked {
         shape(at, item)?;
     }
     calls(items)?;
+    searches(strict, body, items)?;
     reasoning_is_readable(body, items)?;
     pairs(strict, body, items)
 }
@@ -165,6 +166,29 @@ fn calls(items: &[Json]) -> Checked {
     Ok(())
 }
 
+/// Checks that searches and the citations of messages are as they were issued, and that the request
+/// offers the tool.
+fn searches(strict: &Strict, body: &Json, items: &[Json]) -> Checked {
+    let mut issued = strict.issued.iter().flat_map(|it| &it.content);
+    let has_tool = list(&body["tools"])
+        .iter()
+        .any(|it| it["type"] == "web_search");
+    for (at, item) in items.iter().enumerate() {
+        if item["type"] == "web_search_call" && (!has_tool || !issued.clone().any(|it| it == item))
+        {
+            return refuse(format!(
+                "Invalid value: 'input[{at}]': unknown web search call."
+            ));
+        }
+        let notes = |item: &Json| item["content"][0]["annotations"].clone();
+        let has_notes = !list(&notes(item)).is_empty();
+        if has_notes && !issued.any(|it| text_of(it) == text_of(item) && notes(it) == notes(item)) {
+            return refuse(format!("Invalid 'input[{at}].content[0].annotations'."));
+        }
+    }
+    Ok(())
+}
+
 fn reasoning_is_readable(body: &Json, items: &[Json]) -> Checked {
     for item in items.iter().filter(|it| it["type"] == "reasoning") {
         let (id, encrypted) = (text(&item["id"]), text(&item["encrypted_content"]));
@@ -237,6 +261,7 @@ pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -
     let serial = answer.serial;
     let mut content: Vec<Json> = Vec::new();
     let mut speaks = false;
+    let mut searched: Option<(String, Json)> = None;
     for step in &mut answer.steps {
         let index = content.len();
         match step {
@@ -262,10 +287,22 @@ pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -
             Step::ToolUse { id, name, .. } => content.push(json!({
                 "type": "function_call", "id": item_id("fc", serial, index), "call_id": id, "name": name,
             })),
+            Step::ServerToolUse { id, input, .. } => {
+                searched = Some((id.clone(), input["query"].clone()));
+                continue;
+            }
+            Step::ServerToolResult { content: pages, .. } => {
+                let (id, query) = searched.take().unwrap_or_default();
+                content.push(search_call(&id, &query, pages));
+            }
+            Step::Cited { text, citations } => {
+                let notes: Vec<Json> = citations.iter().map(url_citation).collect();
+                content.push(json!({
+                    "type": "message", "role": "assistant",
+                    "content": [{"type": "output_text", "text": text, "annotations": notes}],
+                }));
+            }
             Step::EndOfText
-            | Step::ServerToolUse { .. }
-            | Step::ServerToolResult { .. }
-            | Step::Cited { .. }
             | Step::RedactedThinking(_)
             | Step::Bytes(_)
             | Step::Gate(_)
