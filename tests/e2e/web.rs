@@ -390,6 +390,43 @@ fn openai_searches_too() {
 }
 
 #[test]
+fn gemini_searches_too() {
+    let answer = Answer::new()
+        .searches("g_1", "neovim release", &[NEWS])
+        .tool_use("call_a", "calculator", &json!({"expression": "1+1"}));
+    let second = Answer::new().cites("It is 0.12.", NEWS.0, NEWS.1);
+    let answers = [answer, second, Answer::says("Yes.")];
+    let provider = Provider::gemini(answers).strict(Strict::gemini());
+    let shell = Shell::new(&provider);
+    shell.configure(
+        "provider = \"gemini\"\nmodel = \"gemini-3.8-flash\"\n[tools]\nrequire_approval = false\nweb = true\n",
+    );
+    for message in ["Which one?", "Sure?"] {
+        let ran = shell.run(&["send", "a.chat", "-m", message]);
+        assert_eq!(ran.code, Some(0), "{ran:?} {:?}", provider.refusals());
+    }
+    assert_eq!(provider.refusals(), [""; 0]);
+    let chat = shell.read("a.chat");
+    for shown in [
+        "`google_search` (`g_1`)\n\n```\nneovim release\n```".to_owned(),
+        format!(
+            "It is 0.12.\n\n**Server Tool:** `citations` (`grounding`)\n\n```\n- {}\n  {}\n```",
+            NEWS.0, NEWS.1
+        ),
+    ] {
+        assert!(chat.contains(&shown), "{shown}\n{chat}");
+    }
+    let bodies: Vec<Json> = provider.requests().into_iter().map(|it| it.body).collect();
+    let kinds = |body: &Json| -> Vec<String> {
+        let parts = body["contents"][1]["parts"].as_array().unwrap().iter();
+        let names = parts.map(|it| it.as_object().unwrap().keys().next().unwrap().clone());
+        names.collect()
+    };
+    assert_eq!(kinds(&bodies[1]).len(), 3, "{}", bodies[1]);
+    assert_eq!(bodies[1]["contents"][1], bodies[2]["contents"][1]);
+}
+
+#[test]
 fn in_neovim_a_search_is_shown_while_it_runs_and_can_be_cancelled() {
     let gate = Gate::default();
     let answer = Answer::new()

@@ -268,7 +268,7 @@ fn body<'a>(
 ) -> Body<'a> {
     let cache_control = CacheControl::new(parameters.cache);
     let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
-    let web = web::offered(SPOKEN, parameters);
+    let web = web::offered(SPOKEN, SIGNER, parameters);
     // Without the tools, the API would not know their results.
     let exact = match web {
         Some(_) => exact::sendable(prompt),

@@ -9,6 +9,7 @@
 //! hits the cache. How much to think is a token budget or a level, depending on the model.
 
 mod decode;
+mod web;
 
 use std::borrow::Cow;
 
@@ -16,6 +17,7 @@ use chat::Problem;
 use chat::prompt::{
     Attachment, Content as FileContent, Part as PromptPart, Prompt, PromptMessage, PromptRole,
 };
+use chat::server_tools::{ExactAnswer, ExactBlock};
 use chat::tool::ToolDefinition;
 use serde::Serialize;
 use serde_json::Value;
@@ -24,7 +26,7 @@ use serde_json::value::RawValue;
 use crate::catalogue::{Model, ThinkingKind};
 use crate::endpoint::{stream_headers, to_json};
 use crate::thinking::{Amount, Carried, leaving_room};
-use crate::{Endpoint, HttpRequest, Parameters, Protocol, Thinking, attachment, content};
+use crate::{Endpoint, HttpRequest, Parameters, Protocol, Thinking, WebTools, attachment, content};
 
 pub(crate) use decode::StreamReader;
 
@@ -54,7 +56,15 @@ struct Body<'a> {
 struct Content<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
-    parts: Vec<Part<'a>>,
+    parts: Vec<AnyPart<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AnyPart<'a> {
+    Own(Part<'a>),
+    /// A part as it came.
+    Exact(&'a RawValue),
 }
 
 /// A part with exactly one of the first four fields.
@@ -114,9 +124,16 @@ struct Blob<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tools<'a> {
-    function_declarations: Vec<FunctionDeclaration<'a>>,
+enum Tools<'a> {
+    FunctionDeclarations(Vec<FunctionDeclaration<'a>>),
+    /// Searches by Google.
+    GoogleSearch(NoFields),
+    /// Pages that Google reads.
+    UrlContext(NoFields),
 }
+
+#[derive(Serialize)]
+struct NoFields {}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -130,7 +147,11 @@ struct FunctionDeclaration<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolConfig {
-    function_calling_config: FunctionCallingConfig,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_calling_config: Option<FunctionCallingConfig>,
+    /// Shows the uses of Google's tools, and allows them next to functions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include_server_side_tool_invocations: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -218,19 +239,22 @@ fn body<'a>(prompt: &'a Prompt, signer: &str, parameters: &Parameters) -> Body<'
         temperature: parameters.finite_temperature(),
         thinking_config: thinking(parameters),
     };
+    let web = crate::web::offered(SPOKEN, signer, parameters);
     let contents = prompt
         .messages
         .iter()
-        .map(|message| content(message, signer, parameters));
-    let offers_tools = !prompt.tools.is_empty();
+        .map(|message| content(message, signer, parameters, web.is_some()));
+    let calls_functions = !prompt.tools.is_empty();
+    let function_calling_config = calls_functions.then_some(FunctionCallingConfig { mode: "AUTO" });
     Body {
         system_instruction: system.map(|text| Content {
             role: None,
-            parts: vec![Part::text(Cow::Borrowed(text))],
+            parts: vec![AnyPart::Own(Part::text(Cow::Borrowed(text)))],
         }),
-        tools: tools(&prompt.tools),
-        tool_config: offers_tools.then_some(ToolConfig {
-            function_calling_config: FunctionCallingConfig { mode: "AUTO" },
+        tools: tools(&prompt.tools, web),
+        tool_config: (calls_functions || web.is_some()).then_some(ToolConfig {
+            function_calling_config,
+            include_server_side_tool_invocations: web.map(|_| true),
         }),
         generation_config: (config != GenerationConfig::default()).then_some(config),
         // Only another provider's thinking leaves a message empty.
@@ -238,24 +262,40 @@ fn body<'a>(prompt: &'a Prompt, signer: &str, parameters: &Parameters) -> Body<'
     }
 }
 
-fn tools(definitions: &[ToolDefinition]) -> Vec<Tools<'_>> {
+fn tools<'a>(definitions: &'a [ToolDefinition], web: Option<&WebTools>) -> Vec<Tools<'a>> {
     let declarations = definitions.iter().map(|tool| FunctionDeclaration {
         name: &tool.name,
         description: &tool.description,
         parameters_json_schema: &tool.input_schema,
     });
     let function_declarations: Vec<_> = declarations.collect();
-    if function_declarations.is_empty() {
-        Vec::new()
-    } else {
-        vec![Tools {
-            function_declarations,
-        }]
-    }
+    let offers = |which: fn(&WebTools) -> bool| web.is_some_and(which);
+    let all = [
+        (
+            !function_declarations.is_empty(),
+            Tools::FunctionDeclarations(function_declarations),
+        ),
+        (offers(|it| it.search), Tools::GoogleSearch(NoFields {})),
+        (offers(|it| it.fetch), Tools::UrlContext(NoFields {})),
+    ];
+    let offered = all.into_iter().filter(|it| it.0);
+    offered.map(|it| it.1).collect()
 }
 
-fn content<'a>(message: &'a PromptMessage, signer: &str, parameters: &Parameters) -> Content<'a> {
-    let (role, parts) = match message.role {
+fn content<'a>(
+    message: &'a PromptMessage,
+    signer: &str,
+    parameters: &Parameters,
+    web: bool,
+) -> Content<'a> {
+    // Without the tools, the API would not know their calls.
+    if let Some(exact) = web.then(|| message.exact_of(signer)).flatten() {
+        return Content {
+            role: Some("model"),
+            parts: exact_parts(message, exact),
+        };
+    }
+    let (role, parts): (_, Vec<Part<'a>>) = match message.role {
         // A system message here was joined to the first one, see `later`.
         PromptRole::User | PromptRole::System => {
             let parts = message.parts.iter().filter_map(user_part);
@@ -265,8 +305,27 @@ fn content<'a>(message: &'a PromptMessage, signer: &str, parameters: &Parameters
     };
     Content {
         role: Some(role),
-        parts,
+        parts: parts.into_iter().map(AnyPart::Own).collect(),
     }
+}
+
+/// Returns an answer as it came, with its calls as they are in the document.
+fn exact_parts<'a>(message: &'a PromptMessage, exact: &'a ExactAnswer) -> Vec<AnyPart<'a>> {
+    let (mut calls, mut signature) = (message.calls(), None);
+    let parts = exact.blocks.iter().filter_map(|block| match block {
+        ExactBlock::Json(json) => serde_json::from_str(json).ok().map(AnyPart::Exact),
+        ExactBlock::Thinking(value) => {
+            signature = Some(value.as_str());
+            None
+        }
+        ExactBlock::Call => {
+            let (id, name, input) = calls.next()?;
+            let mut part = Part::call(id.as_str(), name, input);
+            part.thought_signature = signature.take();
+            Some(AnyPart::Own(part))
+        }
+    });
+    parts.collect()
 }
 
 fn user_part(part: &PromptPart) -> Option<Part<'_>> {

@@ -160,7 +160,7 @@ pub(crate) fn encode(
     let ids = WireIds::new(prompt);
     let reasoning = reasoning(parameters);
     let effort = reasoning.as_ref().and_then(|it| it.effort);
-    let web = crate::web::offered(SPOKEN, parameters);
+    let web = crate::web::offered(SPOKEN, &endpoint.provider, parameters);
     let body = to_json(&Body {
         model,
         stream: true,

@@ -32,7 +32,7 @@ pub fn unmet(endpoint: &Endpoint, parameters: &Parameters) -> Vec<Unmet> {
     let of = |option| move |text| Unmet { option, text };
     let temperature = temperature(who, parameters, &carried).map(of("temperature"));
     let thinking = thinking(who, parameters, carried.thinking).map(of("thinking"));
-    let web = web::not_offered(who, endpoint.protocol, parameters).map(of("web"));
+    let web = web::not_offered(who, endpoint, parameters).map(of("web"));
     temperature.into_iter().chain(thinking).chain(web).collect()
 }
 

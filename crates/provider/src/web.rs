@@ -3,7 +3,8 @@
 //! What each protocol's tools take is data. Limits that a provider cannot keep are never dropped:
 //! then its tools are not offered, and the user is told.
 
-use crate::{Parameters, Protocol};
+use crate::providers::VERTEX;
+use crate::{Endpoint, Parameters, Protocol};
 
 /// The web tools that requests offer, and their limits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,7 +41,7 @@ struct Takes {
 
 /// Sources: the types of the SDKs `anthropic` 2.14, `openai` 3.57, and `google-genai` 3.6
 /// (November 2026), and "Web search tool" on platform.claude.com.
-fn takes(protocol: Protocol) -> Option<Takes> {
+fn takes(protocol: Protocol, provider: &str, model: &str) -> Option<Takes> {
     match protocol {
         Protocol::AnthropicMessages => Some(Takes {
             fetch_alone: true,
@@ -56,20 +57,40 @@ fn takes(protocol: Protocol) -> Option<Takes> {
             both: false,
             max_uses: true,
         }),
-        Protocol::Gemini | Protocol::ChatCompletions => None,
+        // Vertex AI and models before Gemini 3 take these tools only without functions.
+        Protocol::Gemini if provider == VERTEX || is_before_gemini_3(model) => None,
+        Protocol::Gemini => Some(Takes {
+            fetch_alone: true,
+            allowed: false,
+            blocked: false,
+            both: false,
+            max_uses: false,
+        }),
+        Protocol::ChatCompletions => None,
     }
 }
 
+fn is_before_gemini_3(model: &str) -> bool {
+    let model = model.trim_start_matches("models/");
+    ["gemini-1", "gemini-2"]
+        .iter()
+        .any(|it| model.starts_with(it))
+}
+
 /// Returns the web tools that a request offers; none if it cannot carry what the user wants.
-pub(crate) fn offered(protocol: Protocol, parameters: &Parameters) -> Option<&WebTools> {
+pub(crate) fn offered<'p>(
+    protocol: Protocol,
+    provider: &str,
+    parameters: &'p Parameters,
+) -> Option<&'p WebTools> {
     let web = &parameters.web;
-    (web.is_on() && unmet(protocol, parameters).is_none()).then_some(web)
+    (web.is_on() && unmet(protocol, provider, parameters).is_none()).then_some(web)
 }
 
 /// Returns why a request offers no web tools, although the user wants them; a phrase.
-fn unmet(protocol: Protocol, parameters: &Parameters) -> Option<&'static str> {
+fn unmet(protocol: Protocol, provider: &str, parameters: &Parameters) -> Option<&'static str> {
     let web = &parameters.web;
-    let Some(takes) = takes(protocol) else {
+    let Some(takes) = takes(protocol, provider, &parameters.model) else {
         return Some("it offers none that Flemma can use");
     };
     let (allowed, blocked) = (&web.allowed_domains, &web.blocked_domains);
@@ -93,19 +114,20 @@ fn unmet(protocol: Protocol, parameters: &Parameters) -> Option<&'static str> {
 /// Returns a sentence about web tools that requests to `who` do not offer.
 pub(crate) fn not_offered(
     who: &str,
-    protocol: Protocol,
+    endpoint: &Endpoint,
     parameters: &Parameters,
 ) -> Option<String> {
     let web = &parameters.web;
-    let why = unmet(protocol, parameters).filter(|_| web.is_on())?;
+    let why = unmet(endpoint.protocol, &endpoint.provider, parameters).filter(|_| web.is_on())?;
     Some(format!("{who} is offered no web tools, because {why}."))
 }
 
 /// Dollars for 1,000 searches, by provider. Tokens of the results are input, and fetches cost
 /// nothing else.
 ///
-/// Sources: "Pricing" on platform.claude.com and on developers.openai.com, November 2026.
-const PRICES: &[(&str, f64)] = &[("anthropic", 10.0), ("openai", 10.0)];
+/// Sources: "Pricing" on platform.claude.com, developers.openai.com, and ai.google.dev (Gemini 3, for each
+/// query above a free number per month), November 2026.
+const PRICES: &[(&str, f64)] = &[("anthropic", 10.0), ("openai", 10.0), ("gemini", 14.0)];
 
 /// Returns the dollars for one search, if they are known.
 pub fn search_price(provider: &str) -> Option<f64> {

@@ -11,6 +11,7 @@ use crate::delivery::Piece;
 pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut next: Option<&str> = None;
+    let mut chunks: Vec<Json> = Vec::new();
     for step in &answer.steps {
         let mut part = match step {
             Step::Text(text) => json!({"text": text}),
@@ -31,8 +32,17 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
                 json!({"functionCall": {"id": id, "name": name, "args": arguments}})
             }
             Step::EndOfText => continue,
-            Step::ServerToolUse { .. } | Step::ServerToolResult { .. } | Step::Cited { .. } => {
-                panic!("server tools of Gemini are not scripted")
+            Step::ServerToolUse { .. } | Step::ServerToolResult { .. } => match server_part(step) {
+                Some(part) => part,
+                None => continue,
+            },
+            Step::Cited { text, citations } => {
+                chunks.extend(
+                    citations
+                        .iter()
+                        .map(|it| json!({"web": {"title": it["title"], "uri": it["url"]}})),
+                );
+                json!({"text": text})
             }
             Step::RedactedThinking(_) => panic!("Gemini has no redacted thinking"),
             Step::Bytes(_) | Step::Gate(_) | Step::Stall => {
@@ -47,11 +57,36 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
     }
     let last = next.map(|signature| json!({"text": "", "thoughtSignature": signature}));
     let reason = answer.stop.as_deref().unwrap_or("STOP");
-    pieces.push(chunk(answer, last.as_slice(), Some(reason)));
+    let mut end = event(answer, last.as_slice(), Some(reason));
+    if !chunks.is_empty() {
+        end["candidates"][0]["groundingMetadata"] = json!({"groundingChunks": chunks});
+    }
+    pieces.push(piece(&end));
     pieces
 }
 
+/// The part of a step that Google's own tool takes, as it is sent back.
+pub(crate) fn server_part(step: &Step) -> Option<Json> {
+    match step {
+        Step::ServerToolUse { id, input, .. } => Some(json!({"toolCall": {
+            "id": id, "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": [input["query"]]},
+        }, "thoughtSignature": format!("call-{id}==")})),
+        Step::ServerToolResult { id, content, .. } => Some(json!({"toolResponse": {
+            "id": id, "toolType": "GOOGLE_SEARCH_WEB", "response": {"pages": content},
+        }, "thoughtSignature": format!("response-{id}==")})),
+        _ => None,
+    }
+}
+
 fn chunk(answer: &Answer, parts: &[Json], finish: Option<&str>) -> Piece {
+    piece(&event(answer, parts, finish))
+}
+
+fn piece(event: &Json) -> Piece {
+    Piece::Event(format!("data: {event}\r\n\r\n"))
+}
+
+fn event(answer: &Answer, parts: &[Json], finish: Option<&str>) -> Json {
     let (input, output) = answer.usage;
     let mut event = json!({
         "candidates": [{"content": {"parts": parts, "role": "model"}, "index": 0}],
@@ -65,5 +100,5 @@ fn chunk(answer: &Answer, parts: &[Json], finish: Option<&str>) -> Piece {
     if let Some(reason) = finish {
         event["candidates"][0]["finishReason"] = json!(reason);
     }
-    Piece::Event(format!("data: {event}\r\n\r\n"))
+    event
 }

@@ -15,6 +15,8 @@ use crate::sse::SseEvent;
 use crate::usage::UsageReader;
 use crate::{StopReason, StreamEvent, ToolUse};
 
+use super::web::ExactReader;
+
 /// Fields that say something about a part, but are not its content.
 const ABOUT: [&str; 7] = [
     "text",
@@ -35,6 +37,8 @@ pub(crate) struct StreamReader {
     usage: UsageReader,
     /// Why the answer is complete. Usage may follow.
     stop: Option<StopReason>,
+    /// The answer in the API's own form.
+    exact: ExactReader,
 }
 
 /// Kind of the last event returned, as far as signatures are concerned.
@@ -113,6 +117,7 @@ impl StreamReader {
         for (at, part) in parts.into_iter().flatten().enumerate() {
             self.part(part, arguments(raw.as_ref(), at, part), events);
         }
+        self.exact.read(candidate);
         self.usage.read(json, events);
         if let Some(reason) = json.get("promptFeedback").get("blockReason").as_str() {
             self.fail(blocked_prompt(reason), events);
@@ -133,6 +138,10 @@ impl StreamReader {
     pub(crate) fn end(&mut self, events: &mut Vec<StreamEvent>) {
         if let Some(stop) = self.stop.take() {
             self.abandon(events);
+            // An answer that is cut off goes back as text.
+            if matches!(stop, StopReason::EndTurn | StopReason::ToolUse) {
+                self.exact.finish(events);
+            }
             events.push(StreamEvent::Stop(stop));
         }
     }
@@ -142,6 +151,10 @@ impl StreamReader {
         let signature = ["thoughtSignature", "thought_signature"].map(|name| part.get(name));
         let signature = signature.iter().find_map(|it| it.as_str());
         let signature = signature.filter(|signature| !signature.is_empty());
+        let is_call = arguments.is_some();
+        if self.exact.take(part, is_call, signature, events) {
+            return;
+        }
         if let Some(input) = arguments {
             self.sign_next(signature, events);
             self.call(call_of(part), input, events);

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use super::token::{Token, digest};
 use super::{Checked, Issued, Strict, list, refuse, schemas, text};
 use crate::answer::{Answer, Step};
+use crate::gemini::server_part;
 use crate::http::Recorded;
 
 /// Signatures for calls of other models, which skip the check.
@@ -26,6 +27,7 @@ pub(super) fn check(strict: &Strict, recorded: &Recorded) -> Checked {
     thinking(&model(recorded), body)?;
     let contents = list(&body["contents"]);
     turns(contents)?;
+    server_tools(strict, body, contents)?;
     for content in contents {
         for part in parts(content, "functionResponse") {
             response_files(&model(recorded), &part["functionResponse"])?;
@@ -114,6 +116,42 @@ fn turns(contents: &[Json]) -> Checked {
             "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
         )
     }
+}
+
+/// Checks that the uses of Google's own tools are whole and as they were issued, and that the request
+/// shows them. ("Combine built-in tools and function calling", ai.google.dev.)
+fn server_tools(strict: &Strict, body: &Json, contents: &[Json]) -> Checked {
+    let shows = body["toolConfig"]["includeServerSideToolInvocations"] == true;
+    let has_own = list(&body["tools"])
+        .iter()
+        .any(|it| it.get("googleSearch").is_some());
+    let has_functions = list(&body["tools"])
+        .iter()
+        .any(|it| it.get("functionDeclarations").is_some());
+    if has_own && has_functions && !shows {
+        return refuse(
+            "Built-in tools and function calling cannot be combined in the same request.",
+        );
+    }
+    let mut open: Vec<&Json> = Vec::new();
+    for part in contents.iter().flat_map(|it| list(&it["parts"])) {
+        let (call, response) = (&part["toolCall"]["id"], &part["toolResponse"]["id"]);
+        if call.is_null() && response.is_null() {
+            continue;
+        }
+        let is_issued = strict.issued.iter().any(|it| it.content.contains(part));
+        if !shows || !is_issued {
+            return refuse("Corrupted server-side tool invocation.");
+        }
+        if !call.is_null() {
+            open.push(call);
+        } else if let Some(at) = open.iter().position(|it| *it == response) {
+            open.remove(at);
+        } else {
+            return refuse("There is no tool call for the tool response.");
+        }
+    }
+    Ok(())
 }
 
 /// Types of files in a response, by "Function calling" (ai.google.dev).
@@ -235,9 +273,10 @@ pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -
                     .push(json!({"id": id, "name": name, "args": args, "signature": next.take()}));
             }
             Step::Text(_) => next = None,
+            step @ (Step::ServerToolUse { .. } | Step::ServerToolResult { .. }) => {
+                content.extend(server_part(step));
+            }
             Step::EndOfText
-            | Step::ServerToolUse { .. }
-            | Step::ServerToolResult { .. }
             | Step::Cited { .. }
             | Step::RedactedThinking(_)
             | Step::Bytes(_)
