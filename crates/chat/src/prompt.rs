@@ -12,6 +12,7 @@
 //! The host reads attached files; here they are bytes with a name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::document::{
     Block, Document, Message, PARAGRAPH_BREAK, PairedCall, ResultKind, Role, Turn,
@@ -139,11 +140,25 @@ pub fn build_with(
     own: &Own,
     first: usize,
 ) -> Prompt {
+    let messages = first..document.messages.len();
+    build_range(document, tools, own, messages, false)
+}
+
+/// Builds a prompt of some messages, and of the instructions above them. They end where no call is
+/// separated from its result. `is_signed` is true if the first one is a summary that the provider wrote.
+pub fn build_range(
+    document: &Document<'_>,
+    tools: &[ToolDefinition],
+    own: &Own,
+    messages: Range<usize>,
+    is_signed: bool,
+) -> Prompt {
     let mut builder = Builder::new(document, own);
+    builder.is_signed = is_signed;
     let mut index = 0;
-    while let Some(message) = document.messages.get(index) {
+    while let Some(message) = document.messages[..messages.end].get(index) {
         // An answer is consumed together with its results.
-        index += builder.message_from(first, index, message);
+        index += builder.message_from(messages.start, index, message);
     }
     let mut tools = tools.to_vec();
     // In a fixed order, so that the start of the request stays the same for caches.
@@ -225,6 +240,8 @@ struct Builder<'b, 't> {
     later: Vec<Part>,
     /// IDs used so far, including those of earlier turns.
     ids: BTreeSet<String>,
+    /// True if the first message is a summary of answers that the provider wrote.
+    is_signed: bool,
 }
 
 impl<'b, 't> Builder<'b, 't> {
@@ -236,6 +253,7 @@ impl<'b, 't> Builder<'b, 't> {
             system: Vec::new(),
             later: Vec::new(),
             ids: BTreeSet::new(),
+            is_signed: false,
         }
     }
 
@@ -253,8 +271,9 @@ impl<'b, 't> Builder<'b, 't> {
         match message.role {
             Role::System => {
                 let text = as_text(&self.own(index, message));
-                let is_answer = |it: &PromptMessage| it.role == PromptRole::Assistant;
-                if self.messages.iter().any(is_answer) {
+                let has_answer =
+                    |it: &PromptMessage| it.role == PromptRole::Assistant || self.is_signed;
+                if self.messages.iter().any(has_answer) {
                     self.later.extend(text.map(Part::Text))
                 } else {
                     self.system.extend(text)

@@ -93,6 +93,7 @@ impl WireTools {
             | StreamEvent::ThinkingEnd { .. }
             | StreamEvent::ThinkingRefused
             | StreamEvent::RedactedThinking(_)
+            | StreamEvent::Summary(_)
             | StreamEvent::Remark(_)
             | StreamEvent::Usage(_)
             | StreamEvent::Stop(_)

@@ -181,6 +181,7 @@ impl Open {
             | StreamEvent::Thinking(_)
             | StreamEvent::ThinkingEnd { .. }
             | StreamEvent::RedactedThinking(_)
+            | StreamEvent::Summary(_)
             | StreamEvent::ToolUse(_)
             | StreamEvent::Remark(_)
             | StreamEvent::ThinkingRefused
