@@ -370,7 +370,7 @@ const CHAT: &str = "```lua\nx = 1\n```\n\n@You:\nCompare @./a with @./a and @./b
 fn places(text: &str) -> Vec<Hash> {
     let text = Text::from(text);
     let document = Document::parse(&text);
-    let mut places = Places::new(&document);
+    let mut places = Places::new(&document, Vec::new());
     let messages = chat::references::in_document(&document);
     let pieces = messages.values().flatten();
     pieces

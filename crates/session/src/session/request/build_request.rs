@@ -26,11 +26,15 @@ use super::contexts::{Collected, ContextPlaces};
 use super::references::Unresolved;
 use super::sent::{OfferedTools, Referring, SharedLedger, remove_refused};
 use super::shorten::{Shortening, shorten_results};
-use super::summary::{comment_of, typed_summaries};
+use super::summary::typed_summaries;
 use crate::context::ContextFacts;
+use crate::endpoint;
 use crate::sent::{Sending, SentText};
 use crate::session::WorkInput;
 use crate::session::ctx::{Ctx, Inbox};
+
+/// The remark about thinking that is bound to what a summary replaces.
+const UNSENT_THINKING: &str = "The model's earlier thinking is not sent, because it is bound to the messages that the summary replaces.";
 
 /// Everything that a request is built from.
 pub(super) struct RequestSource {
@@ -83,8 +87,9 @@ impl Weighed {
     /// Returns the request. Blocking.
     pub(super) fn prompt(&self) -> Prompt {
         let document = self.document();
-        self.source
-            .prompt(&document, &self.tools, &self.own, self.first)
+        let source = &self.source;
+        let (prompt, _) = source.prompt(&document, &self.tools, &self.own, self.first);
+        prompt
     }
 }
 
@@ -181,12 +186,14 @@ impl RequestSource {
         // Relative paths of tools start there, too.
         let folder = &self.folders.chat;
         let (contexts, warnings) = collected.texts(folder, &self.folders.secrets);
-        let first = self.ledger.lock().summary(document, &self.typed);
+        let mut ledger = self.ledger.lock();
+        let first = ledger.summary(document, &self.typed);
         let mut sending = Sending {
             text: SentText::of(document, first),
-            summary: comment_of(document, first),
+            summary: ledger.new_summary(document, first),
             ..Sending::default()
         };
+        drop(ledger);
         let mut own = self.own(referring, &contexts, &mut sending)?;
         let tools = self.offered(document, first, &mut own, &mut sending);
         Ok(Resolved {
@@ -215,8 +222,11 @@ impl RequestSource {
         } = self
             .resolved(&document, referring, collected)
             .map_err(|troubles| self.unresolved(troubles))?;
+        // Before the request is recorded, with which a summary that was typed is no longer new.
+        let (prompt, unsent) = self.prompt(&document, &tools, &own, first);
         // Only now: a request that is not sent needs no remarks.
         let remarks = referring.damaged().into_iter().chain(warnings);
+        let remarks = remarks.chain(unsent.map(str::to_owned));
         for remark in remarks.chain(self.changed_files(referring)) {
             self.inbox.deliver(WorkInput::Remark(remark));
         }
@@ -226,7 +236,7 @@ impl RequestSource {
             self.ledger.record(sending);
         }
         Ok(Built {
-            prompt: self.prompt(&document, &tools, &own, first),
+            prompt,
             ids: Ids::of(&document),
             new_tools: tools.news,
         })
@@ -255,7 +265,7 @@ impl RequestSource {
                 ledger.result_tokens(id, it)
             }),
             shortenable: Shortening::find(&document, first, &ledger).savings(),
-            answered: ledger.answered().filter(|_| has_answer).map(|it| it.tokens),
+            answered: { ledger.answered_with(&document, first) }.filter(|_| has_answer),
             sent: sent.map(|it| match it.edited(&document, first) {
                 Some(edited) => edited.line,
                 None => it.end(&document, first),
@@ -272,19 +282,22 @@ impl RequestSource {
         })
     }
 
+    /// Returns the request, and a remark about thinking that it leaves out because of the summary.
     fn prompt(
         &self,
         document: &Document<'_>,
         tools: &OfferedTools,
         own: &Own,
         first: usize,
-    ) -> Prompt {
+    ) -> (Prompt, Option<&'static str>) {
         let mut prompt = build_with(document, &tools.first, own, first);
         let ledger = self.ledger.lock();
-        remove_refused(document, first, &ledger, &mut prompt);
+        let variable = |name: &str| tools::variable(name);
+        let binds = endpoint::target(&self.rules.settings, &variable).binds_thinking;
+        let is_unsent = remove_refused(document, first, &ledger, binds, &mut prompt);
         shorten_results(&ledger, &mut prompt);
         result_files::attach(&mut prompt, |id, line| ledger.result_file(id, line));
-        prompt
+        (prompt, is_unsent.then_some(UNSENT_THINKING))
     }
 
     /// Resolves the references of the user's messages.

@@ -68,7 +68,7 @@ impl Request {
     }
 
     /// Returns the question about an unknown price, if autopilot has a limit that needs one.
-    fn price_check(&self, ctx: &Ctx) -> Option<PriceCheck> {
+    pub(super) fn price_check(&self, ctx: &Ctx) -> Option<PriceCheck> {
         let options = &ctx.rules().options;
         let max_cost = options.max_cost.filter(|_| options.autopilot)?;
         Some(PriceCheck {

@@ -18,17 +18,20 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use tools::SeenFiles;
+use tools::objects::Hash;
 
 use super::Request;
 use super::answer::Open;
 use super::build_request::{RequestSource, Weighed};
 use super::send::{DestinationFinder, tariff};
 use super::shorten::shorten_all;
+use super::unknown_price::PriceCheck;
 use super::usage::Meter;
 use crate::audit::now;
 use crate::endpoint::{self, Destination};
 use crate::frontend::SessionEvent;
 use crate::protocol::{DiagnosticItem, Display, ReviewClosed, ReviewQuestion, ReviewSubject};
+use crate::sent;
 use crate::session::WorkInput;
 use crate::session::buffer::moved;
 use crate::session::ctx::{Ctx, Inbox};
@@ -56,18 +59,42 @@ const TRIES: u32 = 2;
 /// What is known about summaries in a chat.
 #[derive(Debug, Default)]
 pub(super) struct Summaries {
-    /// Tokens of the last request of this session and its answer; 0 if a summary was placed since.
-    tokens: Option<u64>,
+    /// Tokens of the last request of this session and its answer.
+    counted: Option<Tokens>,
     /// The tokens of the chat when a summary was last offered or placed, or could not be made.
-    settled: Option<u64>,
+    settled: Option<Tokens>,
+}
+
+/// Tokens of the chat as it is sent with one summary.
+#[derive(Debug, Clone, Copy)]
+struct Tokens {
+    count: u64,
+    /// The hash of the summary's comment; `None` without a summary. When a summary is placed, undone,
+    /// or deleted, the number says nothing any more.
+    summary: Option<Hash>,
 }
 
 /// The end of a request for a summary.
 pub struct Drafted {
     /// True if a request waits for it.
     sends: bool,
-    draft: Result<Summary, Problem>,
-    meter: Meter,
+    draft: Result<Summary, NoDraft>,
+    /// One for each request to the model.
+    meters: Vec<Meter>,
+}
+
+/// Why there is no draft.
+enum NoDraft {
+    Failed(Problem),
+    /// The user does not pay for it, so nothing else is sent either.
+    Refused(Problem),
+    Cancelled,
+}
+
+impl From<Problem> for NoDraft {
+    fn from(problem: Problem) -> Self {
+        Self::Failed(problem)
+    }
 }
 
 /// What follows from the end of a request for a summary.
@@ -102,8 +129,9 @@ impl Request {
             wishes,
             finder: DestinationFinder::of(ctx),
             inbox: ctx.inbox.clone(),
+            price_check: self.price_check(ctx),
             cancel,
-            tokens: self.context_tokens(ctx),
+            tokens: self.context_tokens(ctx).map(|it| it.count),
         };
         let source = self.request_source(ctx, SeenFiles::default());
         tokio::spawn(summarizing.run(source));
@@ -133,13 +161,15 @@ impl Request {
 
     /// Returns about how many tokens the next request has, if they reach `context.compact_at` and a
     /// summary is possible. Never, if the model's limit or the tokens of the chat are not known.
-    fn nearly_full(&self, ctx: &Ctx) -> Option<u64> {
+    fn nearly_full(&self, ctx: &Ctx) -> Option<Tokens> {
         let settings = &ctx.rules().settings;
         let share = settings.context.compact_at()?;
         let limit = endpoint::target(settings, &|name| tools::variable(name)).context?;
         let tokens = self.context_tokens(ctx)?;
-        let settled = self.summaries.settled.map(|at| at as f64 * (1.0 + AGAIN));
-        if (tokens as f64) < settled.unwrap_or(limit as f64 * share) {
+        let settled = self.summaries.settled;
+        let settled = settled.filter(|it| it.summary == tokens.summary);
+        let settled = settled.map(|at| at.count as f64 * (1.0 + AGAIN));
+        if (tokens.count as f64) < settled.unwrap_or(limit as f64 * share) {
             return None;
         }
         let document = ctx.buffer.document();
@@ -151,56 +181,78 @@ impl Request {
         replaced.is_ok().then_some(tokens)
     }
 
-    /// Returns about how many tokens the next request has, as far as its provider counted the last one.
-    fn context_tokens(&self, ctx: &Ctx) -> Option<u64> {
-        let counted = self.summaries.tokens.or_else(|| {
-            // Only on the command line is the chat not compared with the ledger.
-            let is_compared = !ctx.editor.is_headless();
-            if is_compared {
-                return self.sent_tokens();
-            }
-            let ledger = self.sent.ledger();
-            let ledger = ledger.of(ctx.place.path());
-            ledger.answered().map(|it| it.tokens)
-        })?;
+    /// Returns about how many tokens the next request has, if its provider counts them.
+    fn context_tokens(&self, ctx: &Ctx) -> Option<Tokens> {
         let document = ctx.buffer.document();
+        let ledger = self.sent.ledger();
+        let ledger = ledger.of(ctx.place.path());
+        let answered = ledger.answered().map(|it| Tokens {
+            count: it.tokens,
+            summary: it.summary,
+        });
+        let counted = self.summaries.counted.or(answered)?;
+        let first = ledger.summary(&document, &typed_summaries(ctx));
+        let summary = sent::key(&document, first);
         let mut messages = document.messages.iter().rev();
         let last = messages.find(|it| it.role == Role::Assistant)?;
+        let (counted, below) = if counted.summary == summary {
+            (counted.count, last.lines.end)
+        } else {
+            (0, document.messages[first].lines.start)
+        };
         let end = document.text().line_count();
-        let below = document.text().slice(last.lines.end.min(end)..end).len();
-        Some(counted + tokens(below) as u64)
+        let below = document.text().slice(below.min(end)..end).len();
+        Some(Tokens {
+            count: counted + tokens(below) as u64,
+            summary,
+        })
+    }
+
+    /// Returns the hash of the comment of the summary that the next request begins with.
+    pub(super) fn summary_key(&self, ctx: &Ctx) -> Option<Hash> {
+        let document = ctx.buffer.document();
+        let ledger = self.sent.ledger();
+        let ledger = ledger.of(ctx.place.path());
+        sent::key(&document, ledger.summary(&document, &typed_summaries(ctx)))
     }
 
     /// Notes how many tokens the last request and its answer had.
-    pub(super) fn note_context(&mut self, tokens: u64) {
-        self.summaries.tokens = Some(tokens);
+    pub(super) fn note_context(&mut self, ctx: &Ctx, tokens: u64) {
+        let summary = self.summary_key(ctx);
+        self.summaries.counted = Some(Tokens {
+            count: tokens,
+            summary,
+        });
         // The last summary saved enough for another one.
         let most = |at: u64| at as f64 * (1.0 - LEAST_SAVED);
         let settled = self.summaries.settled;
-        self.summaries.settled = settled.filter(|at| tokens as f64 > most(*at));
+        self.summaries.settled = settled.filter(|at| tokens as f64 > most(at.count));
     }
 
     /// Takes the end of a request for a summary. Shows the draft, unless the chat waits for it. Returns
-    /// its cost in dollars and what follows; `None` if it was cancelled, so that its end follows.
+    /// its cost in dollars and what follows; nothing does if it was cancelled, so that its end follows.
     pub(in crate::session) fn drafted(
         &mut self,
         ctx: &Ctx,
         number: u64,
         drafted: Drafted,
-    ) -> Option<(Option<f64>, AfterDraft)> {
-        self.open_as(number).filter(|open| open.end.is_none())?;
-        self.open = None;
+    ) -> (f64, Option<AfterDraft>) {
         let Drafted {
             sends,
             draft,
-            meter,
+            meters,
         } = drafted;
-        let cost = meter.add_usage(ctx);
+        let costs = meters.into_iter().filter_map(|it| it.add_usage(ctx));
+        let cost = costs.sum();
+        if self.open_as(number).is_none_or(|open| open.end.is_some()) {
+            return (cost, None);
+        }
+        self.open = None;
         // The chat may have changed meanwhile.
         let draft = match draft {
             Ok(draft) if sends => match draft.place(&ctx.buffer.document()) {
                 Ok(_) => Ok(draft),
-                Err(why) => Err(Problem::new(why, "")),
+                Err(why) => Err(NoDraft::Failed(Problem::new(why, ""))),
             },
             draft => draft,
         };
@@ -213,7 +265,7 @@ impl Request {
                 review(ctx, draft, None);
                 AfterDraft::Rest
             }
-            Err(problem) if sends => {
+            Err(NoDraft::Failed(problem)) if sends => {
                 self.summaries.settled = self.context_tokens(ctx);
                 ctx.warn(format!(
                     "{} The chat is sent without a summary.",
@@ -221,12 +273,13 @@ impl Request {
                 ));
                 AfterDraft::Send
             }
-            Err(problem) => {
+            Err(NoDraft::Failed(problem) | NoDraft::Refused(problem)) => {
                 ctx.editor.report_problem(&problem);
                 AfterDraft::Rest
             }
+            Err(NoDraft::Cancelled) => AfterDraft::Rest,
         };
-        Some((cost, next))
+        (cost, Some(next))
     }
 
     /// Takes a draft that the user wrote. Returns it, or shows it again if it cannot be placed now.
@@ -258,16 +311,17 @@ impl Request {
     /// Notes that a summary gets its place, and that old results are sent shortened from then on.
     fn place(&mut self, ctx: &Ctx, summary: &Summary) {
         let document = ctx.buffer.document();
+        // It saved enough only if the chat grows beyond what it has now.
+        self.summaries.settled = self.context_tokens(ctx).map(|it| Tokens {
+            summary: Some(sent::comment_key(&summary.comment())),
+            ..it
+        });
         // Not in the background: the next request must find it.
         let ledger = self.sent.ledger();
         let mut ledger = ledger.of(ctx.place.path());
-        ledger.note_summary(&document, &summary.comment());
+        ledger.note_summary(&document, summary.end(), &summary.comment());
         shorten_all(&document, summary.end(), &mut ledger);
         drop(ledger);
-        self.summaries = Summaries {
-            settled: self.context_tokens(ctx),
-            tokens: Some(0),
-        };
         self.sent.follow_everything();
         ctx.editor.emit(SessionEvent::Summarized {
             buffer: ctx.buffer.id(),
@@ -304,6 +358,7 @@ struct Summarizing {
     wishes: String,
     finder: DestinationFinder,
     inbox: Inbox,
+    price_check: Option<PriceCheck>,
     cancel: CancellationToken,
     /// About how many tokens the next request would have.
     tokens: Option<u64>,
@@ -311,29 +366,36 @@ struct Summarizing {
 
 impl Summarizing {
     async fn run(self, source: RequestSource) {
-        let mut meter = Meter::start();
+        let mut meters = Vec::new();
         let cancel = self.cancel.clone();
         let draft = tokio::select! {
             biased;
-            () = cancel.cancelled() => return,
-            draft = self.draft(source, &mut meter) => draft,
+            () = cancel.cancelled() => Err(NoDraft::Cancelled),
+            draft = self.draft(source, &mut meters) => draft,
         };
         let (number, sends) = (self.number, self.sends);
+        // Also after a cancel, because what was read until then is paid.
         let drafted = Drafted {
             sends,
             draft,
-            meter,
+            meters,
         };
         self.inbox
             .deliver(WorkInput::Drafted(number, Box::new(drafted)));
     }
 
-    async fn draft(&self, source: RequestSource, meter: &mut Meter) -> Result<Summary, Problem> {
+    async fn draft(
+        &self,
+        source: RequestSource,
+        meters: &mut Vec<Meter>,
+    ) -> Result<Summary, NoDraft> {
         let settings = &source.rules.settings;
         let found = self.finder.find(settings, &|_| ()).await?;
-        meter.tariff = tariff(&found);
+        if let Some(check) = &self.price_check {
+            check.ask(&found).await.map_err(NoDraft::Refused)?;
+        }
         let Destination::Server(endpoint, parameters) = found else {
-            return Err(Problem::new("The tutor's chat needs no summary.", ""));
+            return Err(Problem::new("The tutor's chat needs no summary.", "").into());
         };
         let limit = parameters.about.context;
         let weighed = Arc::new(source.weigh().await?);
@@ -355,7 +417,7 @@ impl Summarizing {
                 .prompt(&weighed, &replaced, words, &self.wishes)
                 .await?;
             let to = Destination::Server(endpoint.clone(), parameters.clone());
-            let text = self.answer(to, prompt, meter).await?;
+            let text = self.answer(to, prompt, meters).await?;
             let document = weighed.document();
             let completed = summary::completed(&document, &replaced, &text);
             if self.is_worth_it(&weighed, &replaced, &completed) {
@@ -366,7 +428,8 @@ impl Summarizing {
         Err(Problem::new(
             "The model wrote no summary that is shorter than the messages.",
             "Run :Flemma compact again with what it should keep, or use another model.",
-        ))
+        )
+        .into())
     }
 
     /// Returns true if a summary saves enough: of the messages that it replaces, and of the request if no
@@ -382,13 +445,14 @@ impl Summarizing {
         saved as f64 >= least * LEAST_SAVED
     }
 
-    /// Returns the text of an answer.
+    /// Returns the text of an answer, whose tokens a new meter counts.
     async fn answer(
         &self,
         to: Destination,
         prompt: Prompt,
-        meter: &mut Meter,
+        meters: &mut Vec<Meter>,
     ) -> Result<String, Problem> {
+        meters.push(Meter::of(tariff(&to)));
         let (events, mut batches) = mpsc::unbounded_channel();
         let note = Box::new(|_| ());
         let models = self.finder.models.clone();
@@ -400,7 +464,9 @@ impl Summarizing {
                     match &event {
                         StreamEvent::Text(more) => text.push_str(more),
                         StreamEvent::TextWasThinking => text.clear(),
-                        StreamEvent::Usage(usage) => meter.read(*usage),
+                        StreamEvent::Usage(usage) => {
+                            meters.last_mut().into_iter().for_each(|it| it.read(*usage));
+                        }
                         _ => {}
                     }
                     match answer.take(event) {
@@ -462,13 +528,6 @@ impl Size {
         let failed = |error| Problem::new(format!("The summary was not requested: {error}."), "");
         prompt.await.map_err(failed)
     }
-}
-
-/// Returns the comment of the summary in a message, if there is one.
-pub(super) fn comment_of(document: &Document<'_>, message: usize) -> Option<String> {
-    let mut comments = summary::comments(document);
-    let (_, lines) = comments.find(|(at, _)| *at == message)?;
-    Some(document.lossy(lines).into_owned())
 }
 
 /// Returns the summaries whose comment the user typed in this session, by their message.
