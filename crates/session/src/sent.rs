@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::document::{Document, Role};
-use chat::prompt::Attachment;
+use chat::prompt::{Attachment, Prompt, own_text};
 use chat::result_files::{self, ResultFile, Unattached};
+use chat::summary::{SignedSummary, Summary};
 use chat::tool::{ToolDefinition, ToolUseId};
 use chat::{context, shorten, summary};
 use policy::references::{Found, Value};
@@ -27,7 +28,7 @@ use tools::objects::{Hash, Hasher};
 
 pub use self::lines::{Places, SentText};
 pub use self::record::{Answered, SentReference, SentSummary};
-use self::record::{Record, SentTool};
+use self::record::{Record, SentTool, Signed, SignedContent};
 use self::store::Store;
 
 /// A record of what one chat sent.
@@ -82,8 +83,17 @@ pub struct NewSummary {
     /// The hash of its comment.
     comment: Hash,
     sent: SentSummary,
-    /// Tools that were added above it.
-    tools: Vec<ToolDefinition>,
+    /// The contents that `sent` names.
+    contents: Vec<(Hash, Vec<u8>)>,
+}
+
+/// A summary that the provider wrote, as it was requested.
+#[derive(Debug, Clone)]
+pub struct WrittenSummary {
+    /// The summary as it came.
+    pub summary: SignedSummary,
+    /// Digest of the system prompt and of the tools of its request, from [`basis`].
+    pub basis: Hash,
 }
 
 /// A content that was sent and is damaged or missing.
@@ -202,8 +212,10 @@ impl Ledger {
         let references = self.references.values().chain(self.result_files.values());
         let references = references.map(|it| it.content);
         let tools = self.tools.iter().chain(self.added.values()).copied();
-        let above = self.summaries.values().filter_map(|it| it.tools);
-        references.chain(tools).chain(above).collect()
+        let summaries = self.summaries.values();
+        let summaries =
+            summaries.flat_map(|it| it.tools.into_iter().chain(it.signed.map(|it| it.content)));
+        references.chain(tools).chain(summaries).collect()
     }
 
     /// Copies what was sent to the ledger of another chat file. Blocking.
@@ -246,11 +258,7 @@ impl Ledger {
     }
 
     /// Returns the tools that were added to messages above the summary in a message.
-    pub fn added_above(
-        &mut self,
-        document: &Document<'_>,
-        summary: usize,
-    ) -> Vec<ToolDefinition> {
+    pub fn added_above(&mut self, document: &Document<'_>, summary: usize) -> Vec<ToolDefinition> {
         match self.recorded(document, summary) {
             Some(sent) => self.tools_of(sent),
             None => self.find_added(document, summary),
@@ -358,12 +366,39 @@ impl Ledger {
     }
 
     /// Returns the place above which the model's thinking is bound to messages that the summary in a
-    /// message replaces.
-    pub fn bound_thinking(&self, document: &Document<'_>, summary: usize) -> Option<Hash> {
-        let known = self.summaries.get(&key(document, summary)?);
-        // One that was just typed replaces what all answers so far are bound to.
-        let typed = || (summary > 0).then(|| self.last_answer(document)).flatten();
-        known.map_or_else(typed, |it| it.thinking)
+    /// message replaces, if that is sent `as_signed` or as text.
+    pub fn bound_thinking(
+        &self,
+        document: &Document<'_>,
+        summary: usize,
+        as_signed: bool,
+    ) -> Option<Hash> {
+        let Some(known) = self.summaries.get(&key(document, summary)?) else {
+            // One that was just typed replaces what all answers so far are bound to.
+            return (summary > 0).then(|| self.last_answer(document)).flatten();
+        };
+        match known.signed.filter(|_| as_signed) {
+            Some(signed) => signed.thinking,
+            None => known.thinking,
+        }
+    }
+
+    /// Returns the summary in a message as the provider signed it, if neither it nor the system prompt
+    /// and the tools, whose digest is `basis`, have changed.
+    pub fn signed(
+        &self,
+        document: &Document<'_>,
+        summary: usize,
+        basis: impl FnOnce() -> Hash,
+    ) -> Option<SignedSummary> {
+        let signed = self.summaries.get(&key(document, summary)?)?.signed?;
+        let text = own_text(document, &document.messages[summary])?;
+        if signed.text != Hash::of(text.as_bytes()) || signed.basis != basis() {
+            return None;
+        }
+        let content = self.content(signed.content).ok()?;
+        let SignedContent { content, signature } = serde_json::from_slice(&content).ok()?;
+        Some(SignedSummary { content, signature })
     }
 
     /// Returns the place above the end of the last answer.
@@ -374,46 +409,62 @@ impl Ledger {
     }
 
     /// Returns the summary in a message, to be recorded; `None` if it is recorded.
-    pub fn new_summary(
-        &mut self,
-        document: &Document<'_>,
-        summary: usize,
-    ) -> Option<NewSummary> {
+    pub fn new_summary(&mut self, document: &Document<'_>, summary: usize) -> Option<NewSummary> {
         let comment = key(document, summary)?;
         let is_known = self.summaries.contains_key(&comment);
         (!is_known).then(|| self.summary_above(document, summary, comment))
     }
 
     /// Returns a summary with this comment above the message `end`, or in it.
-    fn summary_above(
-        &mut self,
-        document: &Document<'_>,
-        end: usize,
-        comment: Hash,
-    ) -> NewSummary {
+    fn summary_above(&mut self, document: &Document<'_>, end: usize, comment: Hash) -> NewSummary {
         let line = document.messages.get(end).map(|it| it.lines.start);
         let line = line.unwrap_or_else(|| document.text().line_count());
         let mut sent = SentSummary {
             // Nothing is bound to what a first message replaces.
             thinking: (end > 0).then(|| self.last_answer(document)).flatten(),
             above: Some(self.places(document).above(line)),
-            tools: None,
+            ..SentSummary::default()
         };
         let tools = self.find_added(document, end);
-        if !tools.is_empty() {
-            sent.tools = Some(encoded(tools.clone()).0);
-        }
+        let contents = keep_tools(&mut sent, tools);
         NewSummary {
             comment,
             sent,
-            tools,
+            contents,
         }
     }
 
-    /// Records that a summary with this comment counts, which is placed above the message `end`, and
-    /// that the next request equals the last one only in its instructions. Blocking.
-    pub fn note_summary(&mut self, document: &Document<'_>, end: usize, comment: &str) {
-        let new = self.summary_above(document, end, comment_key(comment));
+    /// Records that a summary counts, which gets its place now, and that the next request equals the
+    /// last one only in its instructions. `written` is the summary as the provider wrote it, if it was
+    /// not edited. Blocking.
+    pub fn note_summary(
+        &mut self,
+        document: &Document<'_>,
+        summary: &Summary,
+        written: Option<WrittenSummary>,
+    ) {
+        let comment = comment_key(&summary.comment());
+        let mut new = self.summary_above(document, summary.end(), comment);
+        let text = summary.sent_text().unwrap_or_default();
+        if let Some(WrittenSummary { summary: it, basis }) = written {
+            let content = SignedContent {
+                content: it.content,
+                signature: it.signature,
+            };
+            // Strings can always be written.
+            let content = serde_json::to_vec(&content).unwrap_or_default();
+            // The tools of its request were the first ones. Those that were added since then are
+            // offered again below it.
+            let tools = self.added_above(document, summary.start());
+            new.contents = keep_tools(&mut new.sent, tools);
+            new.sent.signed = Some(Signed {
+                content: Hash::of(&content),
+                text: Hash::of(text.as_bytes()),
+                basis,
+                thinking: self.bound_thinking(document, summary.start(), true),
+            });
+            new.contents.push((Hash::of(&content), content));
+        }
         self.record_summary(new);
         self.set_text(SentText::of(document, document.messages.len()));
         self.write();
@@ -423,11 +474,9 @@ impl Ledger {
         let NewSummary {
             comment,
             sent: summary,
-            tools,
+            contents,
         } = new;
-        let contents = summary.tools.map(|_| encoded(tools));
-        let record = Record::Summary { comment, summary };
-        self.record(vec![record], contents.into_iter().collect());
+        self.record(vec![Record::Summary { comment, summary }], contents);
     }
 
     /// Keeps the files that the result of a call shows. Blocking.
@@ -634,6 +683,17 @@ fn result_hash(id: &ToolUseId, content: &str) -> Hash {
     hasher.finish()
 }
 
+/// Returns the digest of the system prompt and of the tools of a request.
+pub fn basis(prompt: &Prompt) -> Hash {
+    let system = prompt.system.as_deref().unwrap_or_default();
+    let (_, tools) = encoded(prompt.tools.clone());
+    let mut hasher = Hasher::default();
+    hasher.update(&(system.len() as u64).to_le_bytes());
+    hasher.update(system.as_bytes());
+    hasher.update(&tools);
+    hasher.finish()
+}
+
 /// Returns the hash of the comment of the summary in a message.
 pub fn key(document: &Document<'_>, message: usize) -> Option<Hash> {
     let message = document.messages.get(message).filter(|it| it.is_summary)?;
@@ -644,6 +704,13 @@ pub fn key(document: &Document<'_>, message: usize) -> Option<Hash> {
 /// Returns the hash of the comment of a summary.
 pub fn comment_key(comment: &str) -> Hash {
     Hash::of(comment.trim_end().as_bytes())
+}
+
+/// Notes the tools that were added above a summary, and returns their content.
+fn keep_tools(sent: &mut SentSummary, tools: Vec<ToolDefinition>) -> Vec<(Hash, Vec<u8>)> {
+    let content = (!tools.is_empty()).then(|| encoded(tools));
+    sent.tools = content.as_ref().map(|(hash, _)| *hash);
+    content.into_iter().collect()
 }
 
 fn encoded(tools: Vec<ToolDefinition>) -> (Hash, Vec<u8>) {

@@ -65,6 +65,30 @@ pub struct SentSummary {
     /// Content of the tools that were added to messages above it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Hash>,
+    /// The same summary as the provider signed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed: Option<Signed>,
+}
+
+/// A summary that the provider signed. It is sent as such only while nothing of this changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signed {
+    /// Content with its text and its signature.
+    pub content: Hash,
+    /// Digest of its text in the chat.
+    pub text: Hash,
+    /// Digest of the system prompt and of the tools with which it was written.
+    pub basis: Hash,
+    /// The place above which the model's thinking is bound to what an earlier summary replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<Hash>,
+}
+
+/// The content of a [`Signed`].
+#[derive(Serialize, Deserialize)]
+pub(super) struct SignedContent {
+    pub content: String,
+    pub signature: String,
 }
 
 /// A reference whose value was sent.

@@ -4,6 +4,7 @@
 //! Runs on blocking threads: a long chat takes some milliseconds, and keys must not wait.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,9 +12,10 @@ use agent::answer::Ids;
 use chat::Problem;
 use chat::context;
 use chat::document::{Document, Parsed, Role};
-use chat::prompt::{Own, Prompt, build_with};
+use chat::prompt::{Own, Prompt, build_range};
 use chat::references::Piece;
 use chat::result_files;
+use chat::summary::SignedSummary;
 use chat::text::Text;
 use policy::frontmatter::{self, Evaluated, Expansion, Known, Source};
 use policy::references::{Agreed, Contexts, Folders, Sources, Trouble, resolve};
@@ -29,7 +31,7 @@ use super::shorten::{Shortening, shorten_results};
 use super::summary::typed_summaries;
 use crate::context::ContextFacts;
 use crate::endpoint;
-use crate::sent::{Sending, SentText};
+use crate::sent::{self, Sending, SentText};
 use crate::session::WorkInput;
 use crate::session::ctx::{Ctx, Inbox};
 
@@ -62,6 +64,8 @@ struct Resolved {
     first: usize,
     own: Own,
     tools: OfferedTools,
+    /// The summary at `first` as its provider signed it.
+    signed: Option<SignedSummary>,
     sending: Sending,
     contexts: Contexts,
     /// Warnings about what is left out.
@@ -76,6 +80,8 @@ pub(super) struct Weighed {
     pub(super) first: usize,
     pub(super) own: Own,
     tools: OfferedTools,
+    /// The summary at `first` as its provider signed it.
+    pub(super) signed: Option<SignedSummary>,
 }
 
 impl Weighed {
@@ -86,9 +92,16 @@ impl Weighed {
 
     /// Returns the request. Blocking.
     pub(super) fn prompt(&self) -> Prompt {
+        self.prompt_until(self.document().messages.len())
+    }
+
+    /// Returns the request without the messages from `end` on. Blocking.
+    pub(super) fn prompt_until(&self, end: usize) -> Prompt {
+        let messages = self.first..end;
+        let is_signed = self.signed.is_some();
         let document = self.document();
         let source = &self.source;
-        let (prompt, _) = source.prompt(&document, &self.tools, &self.own, self.first);
+        let (prompt, _) = source.prompt(&document, &self.tools, &self.own, messages, is_signed);
         prompt
     }
 }
@@ -96,6 +109,8 @@ impl Weighed {
 /// A request that is ready to be encoded.
 pub(super) struct Built {
     pub(super) prompt: Prompt,
+    /// The summary that it begins with, as its provider signed it.
+    pub(super) signed: Option<SignedSummary>,
     /// Ids of the calls in the chat, which the answer's calls must not repeat.
     pub(super) ids: Ids,
     /// A sentence about the cost of new tools, unless the provider takes them at their place.
@@ -196,10 +211,17 @@ impl RequestSource {
         drop(ledger);
         let mut own = self.own(referring, &contexts, &mut sending)?;
         let tools = self.offered(document, first, &mut own, &mut sending);
+        // With the tools and the system prompt that the request would have.
+        let basis = || {
+            let summary = first..first + 1;
+            sent::basis(&build_range(document, &tools.first, &own, summary, true))
+        };
+        let signed = self.ledger.lock().signed(document, first, basis);
         Ok(Resolved {
             first,
             own,
             tools,
+            signed,
             sending,
             contexts,
             warnings,
@@ -216,6 +238,7 @@ impl RequestSource {
             first,
             own,
             tools,
+            signed,
             sending,
             contexts,
             warnings,
@@ -223,7 +246,9 @@ impl RequestSource {
             .resolved(&document, referring, collected)
             .map_err(|troubles| self.unresolved(troubles))?;
         // Before the request is recorded, with which a summary that was typed is no longer new.
-        let (prompt, unsent) = self.prompt(&document, &tools, &own, first);
+        let messages = first..document.messages.len();
+        let is_signed = signed.is_some();
+        let (prompt, unsent) = self.prompt(&document, &tools, &own, messages, is_signed);
         // Only now: a request that is not sent needs no remarks.
         let remarks = referring.damaged().into_iter().chain(warnings);
         let remarks = remarks.chain(unsent.map(str::to_owned));
@@ -237,6 +262,7 @@ impl RequestSource {
         }
         Ok(Built {
             prompt,
+            signed,
             ids: Ids::of(&document),
             new_tools: tools.news,
         })
@@ -249,7 +275,11 @@ impl RequestSource {
     ) -> Result<Weighed, Problem> {
         let document = self.document();
         let Resolved {
-            first, own, tools, ..
+            first,
+            own,
+            tools,
+            signed,
+            ..
         } = self
             .resolved(&document, referring, collected)
             .map_err(|troubles| Problem::new(described(&troubles), "Correct it first."))?;
@@ -279,22 +309,28 @@ impl RequestSource {
             first,
             own,
             tools,
+            signed,
         })
     }
 
-    /// Returns the request, and a remark about thinking that it leaves out because of the summary.
+    /// Returns the request with some messages, and a remark about thinking that it leaves out because
+    /// of the summary.
     fn prompt(
         &self,
         document: &Document<'_>,
         tools: &OfferedTools,
         own: &Own,
-        first: usize,
+        messages: Range<usize>,
+        is_signed: bool,
     ) -> (Prompt, Option<&'static str>) {
-        let mut prompt = build_with(document, &tools.first, own, first);
+        let first = messages.start;
+        let mut prompt = build_range(document, &tools.first, own, messages, is_signed);
         let ledger = self.ledger.lock();
         let variable = |name: &str| tools::variable(name);
         let binds = endpoint::target(&self.rules.settings, &variable).binds_thinking;
-        let is_unsent = remove_refused(document, first, &ledger, binds, &mut prompt);
+        let bound = ledger.bound_thinking(document, first, is_signed);
+        let bound = bound.filter(|_| binds);
+        let is_unsent = remove_refused(document, first, &ledger, bound, &mut prompt);
         shorten_results(&ledger, &mut prompt);
         result_files::attach(&mut prompt, |id, line| ledger.result_file(id, line));
         (prompt, is_unsent.then_some(UNSENT_THINKING))

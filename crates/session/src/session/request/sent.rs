@@ -357,17 +357,15 @@ fn add_tools(document: &Document<'_>, own: &mut Own, index: usize, tools: Vec<To
     parts.push(Part::ToolsAdded(tools));
 }
 
-/// Removes the model's thinking above the last place at which it was refused. If the model `binds` its
-/// thinking, also what is bound to messages that the summary replaces; returns true if there was any.
+/// Removes the model's thinking above the last place at which it was refused, and above the place
+/// `bound`, at which it is bound to messages that the summary replaces. Returns true if any was.
 pub(super) fn remove_refused(
     document: &Document<'_>,
     summary: usize,
     ledger: &Ledger,
-    binds: bool,
+    bound: Option<Hash>,
     prompt: &mut Prompt,
 ) -> bool {
-    let bound = ledger.bound_thinking(document, summary);
-    let bound = bound.filter(|_| binds);
     if !ledger.has_refused() && bound.is_none() {
         return false;
     }

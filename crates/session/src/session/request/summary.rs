@@ -6,16 +6,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use agent::answer::{AnswerBuilder, AnswerEvent};
+use agent::transport;
 use chat::Problem;
 use chat::context::{BYTES_PER_TOKEN, tokens};
 use chat::document::{Document, Role};
 use chat::prompt::Prompt;
-use chat::summary::{self, Summary};
+use chat::summary::{self, SignedSummary, Summary};
 use chat::text::Lines;
 use provider::catalogue::ThinkingKind;
-use provider::{StreamEvent, Thinking, ThinkingLevel};
+use provider::{Endpoint, Feature, Parameters, StreamEvent, Thinking, ThinkingLevel};
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 use tools::SeenFiles;
 use tools::objects::Hash;
@@ -31,7 +32,7 @@ use crate::audit::now;
 use crate::endpoint::{self, Destination};
 use crate::frontend::SessionEvent;
 use crate::protocol::{DiagnosticItem, Display, ReviewClosed, ReviewQuestion, ReviewSubject};
-use crate::sent;
+use crate::sent::{self, WrittenSummary};
 use crate::session::WorkInput;
 use crate::session::buffer::moved;
 use crate::session::ctx::{Ctx, Inbox};
@@ -45,6 +46,8 @@ const KEPT: f64 = 0.1;
 /// The share of the context that the conversation may have in the request for its summary. Texts with
 /// many tokens per byte, such as data, fit as well.
 const ASKED: f64 = 0.5;
+/// The share of the context up to which the provider summarizes the conversation itself.
+const LARGEST: f64 = 0.9;
 /// The share of the context that a summary should have.
 const WRITTEN: f64 = 0.08;
 /// Words that a summary should have at least and at most.
@@ -55,6 +58,10 @@ const LEAST_SAVED: f64 = 0.2;
 const AGAIN: f64 = 0.2;
 /// Requests for one summary, of which the second asks for fewer words.
 const TRIES: u32 = 2;
+
+/// What the user should know about a summary that the provider wrote.
+const SIGNED: &str = "The provider wrote and signed this summary. Without a change, the model's thinking in the messages below it stays \
+                      valid; with one, the summary is sent as text.";
 
 /// What is known about summaries in a chat.
 #[derive(Debug, Default)]
@@ -74,11 +81,18 @@ struct Tokens {
     summary: Option<Hash>,
 }
 
+/// A summary that the user may edit before it gets its place.
+pub struct Draft {
+    summary: Summary,
+    /// The same as the provider wrote it, if it did.
+    written: Option<WrittenSummary>,
+}
+
 /// The end of a request for a summary.
 pub struct Drafted {
     /// True if a request waits for it.
     sends: bool,
-    draft: Result<Summary, NoDraft>,
+    draft: Result<Draft, NoDraft>,
     /// One for each request to the model.
     meters: Vec<Meter>,
 }
@@ -250,18 +264,18 @@ impl Request {
         self.open = None;
         // The chat may have changed meanwhile.
         let draft = match draft {
-            Ok(draft) if sends => match draft.place(&ctx.buffer.document()) {
+            Ok(draft) if sends => match draft.summary.place(&ctx.buffer.document()) {
                 Ok(_) => Ok(draft),
                 Err(why) => Err(NoDraft::Failed(Problem::new(why, ""))),
             },
             draft => draft,
         };
         let next = match draft {
-            Ok(draft) if sends => {
-                self.place(ctx, &draft);
-                AfterDraft::Place(draft)
-            }
+            Ok(draft) if sends => AfterDraft::Place(self.place(ctx, draft)),
             Ok(draft) => {
+                if draft.written.is_some() {
+                    ctx.inform(SIGNED);
+                }
                 review(ctx, draft, None);
                 AfterDraft::Rest
             }
@@ -286,13 +300,13 @@ impl Request {
     pub(in crate::session) fn draft_written(
         &mut self,
         ctx: &Ctx,
-        draft: Summary,
+        draft: Draft,
         is_working: bool,
     ) -> Option<Summary> {
         let placed = if is_working {
             Err("Something is running in the chat.")
         } else {
-            draft.place(&ctx.buffer.document()).map(drop)
+            draft.summary.place(&ctx.buffer.document()).map(drop)
         };
         if let Err(why) = placed {
             let note = format!("{why} Nothing was put into the chat. Correct it, then :w again.");
@@ -304,12 +318,14 @@ impl Request {
             call: REVIEW.to_owned(),
         };
         ctx.editor.show(Display::ReviewClosed(closed));
-        self.place(ctx, &draft);
-        Some(draft)
+        Some(self.place(ctx, draft))
     }
 
-    /// Notes that a summary gets its place, and that old results are sent shortened from then on.
-    fn place(&mut self, ctx: &Ctx, summary: &Summary) {
+    /// Notes that a summary gets its place. Unless it is sent as the provider wrote it, old results are
+    /// sent shortened from then on.
+    fn place(&mut self, ctx: &Ctx, draft: Draft) -> Summary {
+        let Draft { summary, written } = draft;
+        let written = written.filter(|it| it.summary.content.trim() == summary.text.trim());
         let document = ctx.buffer.document();
         // It saved enough only if the chat grows beyond what it has now.
         self.summaries.settled = self.context_tokens(ctx).map(|it| Tokens {
@@ -319,33 +335,37 @@ impl Request {
         // Not in the background: the next request must find it.
         let ledger = self.sent.ledger();
         let mut ledger = ledger.of(ctx.place.path());
-        ledger.note_summary(&document, summary.end(), &summary.comment());
-        shorten_all(&document, summary.end(), &mut ledger);
+        let is_written = written.is_some();
+        ledger.note_summary(&document, &summary, written);
+        if !is_written {
+            shorten_all(&document, summary.end(), &mut ledger);
+        }
         drop(ledger);
         self.sent.follow_everything();
         ctx.editor.emit(SessionEvent::Summarized {
             buffer: ctx.buffer.id(),
             messages: summary.count(),
         });
+        summary
     }
 }
 
 /// Has the user edit a draft. `note` says why it is shown again.
-fn review(ctx: &Ctx, draft: Summary, note: Option<String>) {
+fn review(ctx: &Ctx, draft: Draft, note: Option<String>) {
     let (editor, buffer) = (ctx.editor.clone(), ctx.buffer.id());
     let inbox = ctx.inbox.clone();
     let question = ReviewQuestion {
         buffer,
         call: REVIEW.to_owned(),
         subject: ReviewSubject::Summary,
-        text: draft.text.clone(),
+        text: draft.summary.text.clone(),
         note,
         problems: Vec::new(),
     };
     tokio::spawn(async move {
         if let Some(bytes) = editor.review(question).await {
             let mut draft = draft;
-            draft.text = String::from_utf8_lossy(&bytes).into_owned();
+            draft.summary.text = String::from_utf8_lossy(&bytes).into_owned();
             inbox.deliver(WorkInput::DraftWritten(draft));
         }
     });
@@ -388,7 +408,7 @@ impl Summarizing {
         &self,
         source: RequestSource,
         meters: &mut Vec<Meter>,
-    ) -> Result<Summary, NoDraft> {
+    ) -> Result<Draft, NoDraft> {
         let settings = &source.rules.settings;
         let found = self.finder.find(settings, &|_| ()).await?;
         if let Some(check) = &self.price_check {
@@ -402,6 +422,14 @@ impl Summarizing {
         let size = Size::of(limit);
         let replaced = summary::replaced(&weighed.document(), weighed.first, size.kept);
         let replaced = replaced.map_err(|why| Problem::new(why, ""))?;
+        let to = (&endpoint, &*parameters);
+        if let Some(range) = self.provider_range(&weighed, &replaced, to)
+            && let Some(draft) = self
+                .written(&weighed, range, size.words, to, meters)
+                .await?
+        {
+            return Ok(draft);
+        }
         let mut parameters = parameters;
         if parameters
             .about
@@ -417,11 +445,22 @@ impl Summarizing {
                 .prompt(&weighed, &replaced, words, &self.wishes)
                 .await?;
             let to = Destination::Server(endpoint.clone(), parameters.clone());
-            let text = self.answer(to, prompt, meters).await?;
+            let answer = self.answer(to, prompt, meters).await?;
+            if let Some(problem) = answer.problem {
+                return Err(problem.into());
+            }
+            // The answer may be a call.
+            if answer.text.trim().is_empty() {
+                let fix = "Run :Flemma compact again, or use another model.";
+                return Err(Problem::new("The model wrote no summary.", fix).into());
+            }
             let document = weighed.document();
-            let completed = summary::completed(&document, &replaced, &text);
+            let completed = summary::completed(&document, &replaced, &answer.text);
             if self.is_worth_it(&weighed, &replaced, &completed) {
-                return Ok(Summary::new(&document, replaced, completed, now()));
+                return Ok(Draft {
+                    summary: Summary::new(&document, replaced, completed, now()),
+                    written: None,
+                });
             }
             words /= 2;
         }
@@ -430,6 +469,75 @@ impl Summarizing {
             "Run :Flemma compact again with what it should keep, or use another model.",
         )
         .into())
+    }
+
+    /// Returns the messages that the provider can summarize itself; `None` if it cannot, as far as that
+    /// is known.
+    fn provider_range(
+        &self,
+        weighed: &Weighed,
+        replaced: &Range<usize>,
+        (endpoint, parameters): (&Endpoint, &Parameters),
+    ) -> Option<Range<usize>> {
+        if !provider::takes_compaction(endpoint, parameters)
+            || transport::is_missing(endpoint, Feature::Compaction)
+        {
+            return None;
+        }
+        let document = weighed.document();
+        let range = summary::replaced_by_provider(&document, replaced)?;
+        // Its request has to fit, unlike ours, which is cut.
+        let bytes = summary::bytes(&document, &weighed.own, &range);
+        let tokens = self.tokens.unwrap_or_default() as f64;
+        let tokens = tokens.max(bytes as f64 / BYTES_PER_TOKEN);
+        let limit = parameters.about.context.unwrap_or(UNKNOWN_CONTEXT) as f64;
+        (tokens < limit * LARGEST).then_some(range)
+    }
+
+    /// Has the provider summarize messages itself. Returns `None` if it writes no summary, or one that
+    /// does not help.
+    async fn written(
+        &self,
+        weighed: &Arc<Weighed>,
+        range: Range<usize>,
+        words: usize,
+        (endpoint, parameters): (&Endpoint, &Parameters),
+        meters: &mut Vec<Meter>,
+    ) -> Result<Option<Draft>, NoDraft> {
+        let (of, end) = (weighed.clone(), range.end);
+        let prompt = spawn_blocking(move || of.prompt_until(end)).await;
+        let prompt = prompt.map_err(|error| not_requested(&error))?;
+        let basis = sent::basis(&prompt);
+        let wishes = &self.wishes;
+        let instructions = summary::instructions(&weighed.document(), &range, words, wishes);
+        let parameters = Parameters {
+            summarize: Some(instructions),
+            signed_summary: weighed.signed.clone(),
+            ..parameters.clone()
+        };
+        let to = Destination::Server(endpoint.clone(), Box::new(parameters));
+        let answer = match self.answer(to, prompt, meters).await {
+            Ok(answer) => answer,
+            Err(_) if transport::is_missing(endpoint, Feature::Compaction) => return Ok(None),
+            Err(problem) => return Err(problem.into()),
+        };
+        let Some(summary) = answer.summary else {
+            // A gateway that passes the request on without what it does not know.
+            if !answer.text.trim().is_empty() {
+                transport::note_missing(endpoint, Feature::Compaction);
+                let remark = Feature::Compaction.missing(endpoint);
+                self.inbox.deliver(WorkInput::Remark(remark));
+            }
+            return Ok(None);
+        };
+        if !self.is_worth_it(weighed, &range, &summary.content) {
+            return Ok(None);
+        }
+        let content = summary.content.clone();
+        Ok(Some(Draft {
+            summary: Summary::new(&weighed.document(), range, content, now()),
+            written: Some(WrittenSummary { summary, basis }),
+        }))
     }
 
     /// Returns true if a summary saves enough: of the messages that it replaces, and of the request if no
@@ -445,37 +553,51 @@ impl Summarizing {
         saved as f64 >= least * LEAST_SAVED
     }
 
-    /// Returns the text of an answer, whose tokens a new meter counts.
+    /// Returns an answer, whose tokens a new meter counts.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it was cut off.
     async fn answer(
         &self,
         to: Destination,
         prompt: Prompt,
         meters: &mut Vec<Meter>,
-    ) -> Result<String, Problem> {
+    ) -> Result<Wrote, Problem> {
         meters.push(Meter::of(tariff(&to)));
         let (events, mut batches) = mpsc::unbounded_channel();
         let note = Box::new(|_| ());
         let models = self.finder.models.clone();
         let sending = models.answer(to, prompt, events, note, self.cancel.clone());
         let reading = async {
-            let (mut answer, mut text) = (AnswerBuilder::default(), String::new());
+            let (mut answer, mut wrote) = (AnswerBuilder::default(), Wrote::default());
             while let Some(batch) = batches.recv().await {
                 for event in batch {
                     match &event {
-                        StreamEvent::Text(more) => text.push_str(more),
-                        StreamEvent::TextWasThinking => text.clear(),
+                        StreamEvent::Text(more) => wrote.text.push_str(more),
+                        StreamEvent::TextWasThinking => wrote.text.clear(),
+                        StreamEvent::Summary(summary) => wrote.summary = Some(summary.clone()),
                         StreamEvent::Usage(usage) => {
                             meters.last_mut().into_iter().for_each(|it| it.read(*usage));
                         }
                         _ => {}
                     }
+                    let has_ended = matches!(event, StreamEvent::Stop(_));
                     match answer.take(event) {
-                        Some(AnswerEvent::Complete) => return Ok(text),
+                        Some(AnswerEvent::Complete) => return Ok(wrote),
                         Some(AnswerEvent::Limited(problem) | AnswerEvent::Failed(problem)) => {
                             let fix = "Run :Flemma compact again.";
-                            return Err(Problem::new(problem.what, fix));
+                            let problem = Problem::new(problem.what, fix);
+                            if !has_ended {
+                                return Err(problem);
+                            }
+                            wrote.problem = Some(problem);
+                            return Ok(wrote);
                         }
-                        _ => {}
+                        Some(AnswerEvent::Remark(text)) => {
+                            self.inbox.deliver(WorkInput::Remark(text));
+                        }
+                        Some(AnswerEvent::Call(_) | AnswerEvent::TextWasThinking(_)) | None => {}
                     }
                 }
             }
@@ -487,6 +609,20 @@ impl Summarizing {
             () = sending => reading.await,
         }
     }
+}
+
+/// What the model wrote.
+#[derive(Default)]
+struct Wrote {
+    text: String,
+    /// The summary that was asked for as such.
+    summary: Option<SignedSummary>,
+    /// Why it does not count.
+    problem: Option<Problem>,
+}
+
+fn not_requested(error: &JoinError) -> Problem {
+    Problem::new(format!("The summary was not requested: {error}."), "")
 }
 
 /// The sizes of a summary and of its request.
@@ -525,8 +661,7 @@ impl Size {
             let (document, own) = (weighed.document(), &weighed.own);
             summary::request(&document, own, &replaced, asked, words, &wishes)
         });
-        let failed = |error| Problem::new(format!("The summary was not requested: {error}."), "");
-        prompt.await.map_err(failed)
+        prompt.await.map_err(|error| not_requested(&error))
     }
 }
 
