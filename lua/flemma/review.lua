@@ -336,7 +336,10 @@ function M.review_closed(message)
       api.nvim_win_set_buf(window, message.buffer)
     end
   end
-  api.nvim_buf_delete(buffer, { force = true })
+  -- It may be gone with its last window.
+  if api.nvim_buf_is_valid(buffer) then
+    api.nvim_buf_delete(buffer, { force = true })
+  end
 end
 
 return M

@@ -6,11 +6,21 @@ use serde_json::{Value as Json, json};
 use crate::shell::Shell;
 use crate::stage::*;
 
-/// Tokens of the model's context.
-const WINDOW: usize = 32_000;
-/// Answers of the model to the task.
-const TURNS: usize = 300;
-/// The number in each of the files that it reads, one after the other.
+/// Work of a model that needs more than its context.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    /// Tokens of the context.
+    window: usize,
+    /// Answers of the model to the task.
+    turns: usize,
+}
+
+const LONG: Work = Work {
+    window: 32_000,
+    turns: 300,
+};
+
+/// The number in each of the files that the model reads, one after the other.
 const NUMBERS: [usize; 7] = [3, 14, 15, 92, 65, 35, 89];
 
 /// The last number that stands behind these words in a text.
@@ -22,11 +32,11 @@ fn last_number(text: &str, words: &str) -> Option<usize> {
 
 /// A model that adds the numbers of files, which it reads in as many turns. It remembers nothing: the
 /// sum, the next file, and the word of the user must be in what it gets.
-fn adder(body: &Json) -> Answer {
+fn adder(Work { window, turns: all }: Work, body: &Json) -> Answer {
     let text = body.to_string();
     let tokens = text.len() / 4;
-    if tokens > WINDOW {
-        let message = format!("prompt is too long: {tokens} tokens > {WINDOW} maximum");
+    if tokens > window {
+        let message = format!("prompt is too long: {tokens} tokens > {window} maximum");
         let error = json!({"type": "invalid_request_error", "message": message});
         return Answer::status(400, json!({"type": "error", "error": error}).to_string());
     }
@@ -47,7 +57,7 @@ fn adder(body: &Json) -> Answer {
             + last_number(&text, "number: ")
                 .filter(|_| turns > 0)
                 .unwrap_or(0);
-        if turns == TURNS {
+        if turns == all {
             Answer::says(&format!("The answer is {sum}, {word}."))
         } else {
             let path = format!("{}.txt", turns % NUMBERS.len());
@@ -68,73 +78,96 @@ fn content(number: usize) -> String {
 
 const TASK: &str = "Add the numbers of the files. At the end, say the word kestrel.";
 
-fn answer() -> String {
-    let sum: usize = (0..TURNS).map(|turn| NUMBERS[turn % NUMBERS.len()]).sum();
-    format!("The answer is {sum}, kestrel.")
-}
+impl Work {
+    fn answer(self) -> String {
+        let sum: usize = (0..self.turns).map(|it| NUMBERS[it % NUMBERS.len()]).sum();
+        format!("The answer is {sum}, kestrel.")
+    }
 
-fn options() -> Json {
-    json!({
-        "model": "claude-opus-5-5",
-        "models": {"claude-opus-5-5": {"context": WINDOW}},
-        "context": {"auto_compact": true},
-        "tools": {"require_approval": false, "autopilot": {"max_turns": TURNS + 1}},
-    })
-}
+    fn provider(self, service: Strict) -> Provider {
+        let provider = Provider::anthropic([""; 0]).strict(service);
+        provider.model(move |body| adder(self, body))
+    }
 
-fn provider(service: Strict) -> Provider {
-    Provider::anthropic([""; 0]).strict(service).model(adder)
-}
+    /// Fails unless the window was filled four times, and the service accepted every request.
+    #[track_caller]
+    fn expect_summaries(self, provider: &Provider, chat: &str) {
+        assert_eq!(provider.refusals(), [""; 0]);
+        let summaries = chat.matches("<!-- flemma:summary").count();
+        assert!(summaries >= 4, "{summaries} summaries");
+        assert_eq!(provider.requests().len(), self.turns + 1 + summaries);
+        // Everything is still in the chat.
+        for turn in 1..=self.turns {
+            assert!(chat.contains(&format!("(`toolu_{turn}`)")), "turn {turn}");
+        }
+    }
 
-/// Fails unless the window was filled four times, and the service accepted every request.
-#[track_caller]
-fn expect_summaries(provider: &Provider, chat: &str) {
-    assert_eq!(provider.refusals(), [""; 0]);
-    let summaries = chat.matches("<!-- flemma:summary").count();
-    assert!(summaries >= 4, "{summaries} summaries");
-    assert_eq!(provider.requests().len(), TURNS + 1 + summaries);
-    // Everything is still in the chat.
-    for turn in 1..=TURNS {
-        assert!(chat.contains(&format!("(`toolu_{turn}`)")), "turn {turn}");
+    /// Does the work on the command line, with these facts about the model.
+    #[track_caller]
+    fn run(self, facts: &str) {
+        // Thinking that is bound to what a summary replaces would be refused.
+        let provider = self.provider(Strict::anthropic_without_dropping());
+        let shell = Shell::new(&provider);
+        shell.configure(&format!(
+            "provider = \"anthropic\"\nmodel = \"claude-opus-5-5\"\n\
+             [tools]\nrequire_approval = false\noffer = [\"read\"]\n\
+             [models.claude-opus-5-5]\ncontext = {}\n{facts}",
+            self.window
+        ));
+        for (at, number) in NUMBERS.into_iter().enumerate() {
+            shell.write(&format!("{at}.txt"), &content(number));
+        }
+        let most = (self.turns + 1).to_string();
+        let ran = shell.run(&[
+            "send",
+            "a.chat",
+            "-m",
+            TASK,
+            "--max-turns",
+            &most,
+            "--compact-at",
+            "80%",
+            "--events",
+            "jsonl",
+        ]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let chat = shell.read("a.chat");
+        assert!(
+            chat.contains(&self.answer()),
+            "{}",
+            &chat[chat.len() - 2000..]
+        );
+        self.expect_summaries(&provider, &chat);
+        let events = ran.out.matches("\"event\":\"summarized\"").count();
+        assert_eq!(events, chat.matches("<!-- flemma:summary").count());
     }
 }
 
 #[test]
 fn a_command_line_run_of_300_turns_fills_a_small_window_four_times() {
-    // Thinking that is bound to what a summary replaces would be refused.
-    let provider = provider(Strict::anthropic_without_dropping());
-    let shell = Shell::new(&provider);
-    let config = "provider = \"anthropic\"\nmodel = \"claude-opus-5-5\"\n[tools]\nrequire_approval = false\n\
-                  [models.claude-opus-5-5]\ncontext = 32000\n";
-    shell.configure(config);
-    for (at, number) in NUMBERS.into_iter().enumerate() {
-        shell.write(&format!("{at}.txt"), &content(number));
-    }
-    let most = (TURNS + 1).to_string();
-    let ran = shell.run(&[
-        "send",
-        "a.chat",
-        "-m",
-        TASK,
-        "--max-turns",
-        &most,
-        "--compact-at",
-        "80%",
-        "--events",
-        "jsonl",
-    ]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    let chat = shell.read("a.chat");
-    assert!(chat.contains(&answer()), "{}", &chat[chat.len() - 2000..]);
-    expect_summaries(&provider, &chat);
-    let events = ran.out.matches("\"event\":\"summarized\"").count();
-    assert_eq!(events, chat.matches("<!-- flemma:summary").count());
+    LONG.run("");
+}
+
+#[test]
+fn a_run_fills_a_window_of_8k_four_times_whoever_writes_the_summaries() {
+    let work = Work {
+        window: 8000,
+        turns: 80,
+    };
+    work.run("");
+    work.run("compaction = false\n");
 }
 
 #[test]
 fn a_run_of_300_turns_in_neovim_fills_a_small_window_four_times() {
-    let provider = provider(Strict::anthropic());
-    let mut setup = with_options(&provider, options());
+    let provider = LONG.provider(Strict::anthropic());
+    let options = json!({
+        "model": "claude-opus-5-5",
+        "models": {"claude-opus-5-5": {"context": LONG.window}},
+        "context": {"auto_compact": true},
+        "tools": {"require_approval": false, "autopilot": {"max_turns": LONG.turns + 1}},
+    });
+    let mut setup = with_options(&provider, options);
     for (at, number) in NUMBERS.into_iter().enumerate() {
         setup = setup.file(&format!("{at}.txt"), &content(number));
     }
@@ -143,11 +176,11 @@ fn a_run_of_300_turns_in_neovim_fills_a_small_window_four_times() {
         .start();
     editor.keys("<C-]>");
     // In parts, each of which has its own time limit.
-    for turns in (0..=TURNS).step_by(20) {
+    for turns in (0..=LONG.turns).step_by(20) {
         provider.wait_requests(turns);
     }
-    wait_end(&editor, &format!("{}\n\n@You:\n\n", answer()));
-    expect_summaries(&provider, &editor.text());
+    wait_end(&editor, &format!("{}\n\n@You:\n\n", LONG.answer()));
+    LONG.expect_summaries(&provider, &editor.text());
 }
 
 #[test]

@@ -237,6 +237,55 @@ mod model {
         }
     }
 
+    /// Parts of the manual, about as long as a fifth of a window of 8k.
+    fn parts() -> Vec<String> {
+        let manual = fs::read_to_string(root().join("doc/flemma.txt")).unwrap();
+        let mut parts = vec![String::new()];
+        for paragraph in manual.split("\n\n").filter(|it| it.len() > 200) {
+            if parts.last().is_some_and(|it| it.len() > 5000) {
+                parts.push(String::new());
+            }
+            // Nothing in it is a marker, a reference, or an expression.
+            let plain = paragraph.replace('@', "at ").replace("{{", "((");
+            let part = parts.last_mut().unwrap();
+            part.push_str(&plain);
+            part.push_str("\n\n");
+        }
+        parts
+    }
+
+    /// The model writes the summaries, too. What it says does not matter.
+    #[test]
+    #[ignore = "make test-model"]
+    fn a_chat_fills_a_window_of_8k_again_and_again() {
+        const WINDOW: &str = "8192";
+        let shell = Shell::offline();
+        shell.configure(&format!(
+            "[tools]\noffer = []\n[parameters]\nmax_tokens = 700\n[models.m]\ncontext = {WINDOW}\n"
+        ));
+        let weights = weights();
+        let arguments = [
+            "--model",
+            weights.to_str().unwrap(),
+            "--jinja",
+            "--ctx-size",
+            WINDOW,
+        ];
+        let server = Server::start(&server(), &arguments, &shell.path("server.log"));
+        for part in parts().iter().take(12) {
+            let question = format!("{part}Say in one short sentence what this is about.");
+            let sent = ["send", "--provider", "llamacpp", "--model", "m"];
+            let more = ["--compact-at", "60%", "-m", &question, "long.chat"];
+            let mut command = shell.command(&[&sent[..], &more].concat());
+            let ran = crate::shell::end(command.envs(server.environment()).spawn().unwrap());
+            // A model of this size may not find an end before the limit.
+            assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+        }
+        let chat = shell.read("long.chat");
+        let summaries = chat.matches("<!-- flemma:summary").count();
+        assert!(summaries >= 2, "{summaries} summaries:\n{chat}");
+    }
+
     #[test]
     #[ignore = "make test-model"]
     fn the_provider_local_starts_it_and_ends_it() {

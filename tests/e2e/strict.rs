@@ -10,6 +10,7 @@ mod editor;
 mod editor_changes;
 mod flows;
 mod share;
+mod summaries;
 
 use harness::{Answer, Provider, Strict};
 use serde_json::{Value as Json, json};

@@ -46,6 +46,8 @@ def pieces(number, block):
     if kind == "tool_use":
         start = {**block, "id": f"toolu_{number:04}", "input": {}}
         return start, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    if kind == "compaction":
+        return block, None
     if kind == "thinking":
         start = {"type": "thinking", "thinking": "", "signature": "c2lnbmVk"}
         return start, {"type": "thinking_delta", "thinking": block["thinking"]}
@@ -62,12 +64,17 @@ class Provider:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
-                self.rfile.read(int(self.headers["Content-Length"]))
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 if self.path.endswith("/count_tokens"):
                     return provider.send(self, 200, {"input_tokens": 13_023})
                 answer = provider.answers.popleft() if provider.answers else (500, "The script is at its end.")
                 if isinstance(answer, tuple):
                     provider.refuse(self, *answer)
+                elif "compaction" in body:
+                    # A summary arrives whole, in a block of its own.
+                    content = "".join(block["text"] for block in answer)
+                    block = {"type": "compaction", "content": content, "signature": "c2lnbmVk"}
+                    provider.stream(self, [block], "compaction")
                 else:
                     provider.stream(self, answer)
 
@@ -89,7 +96,7 @@ class Provider:
         request.end_headers()
         request.wfile.write(body)
 
-    def stream(self, request, blocks):
+    def stream(self, request, blocks, reason=None):
         def event(kind, **fields):
             data = json.dumps({"type": kind, **fields})
             request.wfile.write(f"event: {kind}\ndata: {data}\n\n".encode())
@@ -107,7 +114,7 @@ class Provider:
             if delta:
                 event("content_block_delta", index=index, delta=delta)
             event("content_block_stop", index=index)
-        reason = "tool_use" if any(it["type"] == "tool_use" for it in blocks) else "end_turn"
+        reason = reason or ("tool_use" if any(it["type"] == "tool_use" for it in blocks) else "end_turn")
         searches = sum(it["type"] == "server_tool_use" for it in blocks)
         usage = {"output_tokens": 678, "server_tool_use": {"web_search_requests": searches}}
         event("message_delta", delta={"stop_reason": reason}, usage=usage)

@@ -91,6 +91,7 @@ impl AnswerBuilder {
                 self.writer.end_thinking(signature);
             }
             StreamEvent::RedactedThinking(opaque) => self.writer.redacted_thinking(&opaque),
+            StreamEvent::Summary(summary) => self.writer.text(&summary.content),
             StreamEvent::ToolUse(mut call) => {
                 // Before it is written, because results and approvals find a call by its ID.
                 self.make_distinct(&mut call);

@@ -322,10 +322,13 @@ impl Outgoing {
             // The user decides whether to go on without the thinking.
             Some(ServerRefusal::BoundThinking) => StreamEvent::ThinkingRefused,
             Some(ServerRefusal::Feature(feature)) => {
-                if !self.leave_out_feature(feature, endpoint, parameters)? {
+                let left_out = self.leave_out_feature(feature, endpoint, parameters);
+                if left_out == Ok(false) {
                     return Ok(false);
                 }
-                StreamEvent::Remark(feature.missing(endpoint))
+                let remark = StreamEvent::Remark(feature.missing(endpoint));
+                left_out.inspect_err(|_| drop(events.send(vec![remark.clone()])))?;
+                remark
             }
         };
         let is_avoided = matches!(report, StreamEvent::Remark(_));
@@ -335,6 +338,10 @@ impl Outgoing {
 
     /// Encodes the request again without a feature that the server does not have, and returns
     /// true unless that changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The request means nothing without the feature.
     fn leave_out_feature(
         &mut self,
         feature: Feature,
@@ -345,10 +352,11 @@ impl Outgoing {
             return Ok(false);
         };
         parameters.without.add(feature);
-        let request = Some(provider::encode(prompt, endpoint, parameters)?);
+        let request = provider::encode(prompt, endpoint, parameters);
+        let request = Some(request.inspect_err(|_| note_missing(endpoint, feature))?);
         let is_other = request != self.request;
         if is_other {
-            remember_feature(endpoint, feature);
+            note_missing(endpoint, feature);
             free(std::mem::replace(&mut self.request, request));
         }
         Ok(is_other)
@@ -567,8 +575,13 @@ fn refused_features(endpoint: &Endpoint) -> Without {
     with(|known| known.features.get(&endpoint.base_url).copied()).unwrap_or_default()
 }
 
-/// Remembers that the server at this address refused a feature.
-fn remember_feature(endpoint: &Endpoint, feature: Feature) {
+/// Returns true if the server at this address refused a feature.
+pub fn is_missing(endpoint: &Endpoint, feature: Feature) -> bool {
+    refused_features(endpoint).has(feature)
+}
+
+/// Remembers that the server at this address does not have a feature.
+pub fn note_missing(endpoint: &Endpoint, feature: Feature) {
     let address = endpoint.base_url.clone();
     with(|known| known.features.entry(address).or_default().add(feature));
 }

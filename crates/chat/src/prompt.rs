@@ -12,6 +12,7 @@
 //! The host reads attached files; here they are bytes with a name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::document::{
     Block, Document, Message, PARAGRAPH_BREAK, PairedCall, ResultKind, Role, Turn,
@@ -151,29 +152,51 @@ pub const NO_RESULT: &str = "No result was given for this call.";
 /// expressions and files, and tools that are offered after the message. No part is blank.
 pub type Own = BTreeMap<usize, Vec<Part>>;
 
-/// Builds a prompt with the user's text as written, offering `tools`.
-pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
-    build_with(document, tools, &Own::new(), 0, &|_| None)
+/// The messages of which a prompt is built.
+pub struct Selection<'a> {
+    /// Their indexes. Of the messages above there are only the instructions, and the last one is no
+    /// answer whose results are below.
+    pub messages: Range<usize>,
+    /// True if the first one is a summary that the provider wrote.
+    pub is_signed: bool,
+    /// Returns the answer of a message as its provider sent it, if that is known.
+    pub exact: &'a dyn Fn(&Message) -> Option<ExactAnswer>,
 }
 
-/// Builds a prompt with the user's text of some messages replaced. Of the messages above `first`,
-/// which is a summary or 0, it has only the instructions. `exact` returns the answer of a message
-/// as its provider sent it, if that is known.
+impl Selection<'_> {
+    /// These messages, as they are in the text.
+    pub fn as_written(messages: Range<usize>) -> Self {
+        Self {
+            messages,
+            is_signed: false,
+            exact: &|_| None,
+        }
+    }
+}
+
+/// Builds a prompt with the user's text as written, offering `tools`.
+pub fn build(document: &Document<'_>, tools: &[ToolDefinition]) -> Prompt {
+    let all = Selection::as_written(0..document.messages.len());
+    build_with(document, tools, &Own::new(), &all)
+}
+
+/// Builds a prompt of some messages, with the user's text of some of them replaced.
 pub fn build_with(
     document: &Document<'_>,
     tools: &[ToolDefinition],
     own: &Own,
-    first: usize,
-    exact: &dyn Fn(&Message) -> Option<ExactAnswer>,
+    selection: &Selection<'_>,
 ) -> Prompt {
+    let messages = selection.messages.clone();
     let mut builder = Builder {
-        exact,
+        exact: selection.exact,
+        is_signed: selection.is_signed,
         ..Builder::new(document, own)
     };
     let mut index = 0;
-    while let Some(message) = document.messages.get(index) {
+    while let Some(message) = document.messages[..messages.end].get(index) {
         // An answer is consumed together with its results.
-        index += builder.message_from(first, index, message);
+        index += builder.message_from(messages.start, index, message);
     }
     let mut tools = tools.to_vec();
     // In a fixed order, so that the start of the request stays the same for caches.
@@ -256,6 +279,8 @@ struct Builder<'b, 't> {
     later: Vec<Part>,
     /// IDs used so far, including those of earlier turns.
     ids: BTreeSet<String>,
+    /// True if the first message is a summary of answers that the provider wrote.
+    is_signed: bool,
 }
 
 impl<'b, 't> Builder<'b, 't> {
@@ -268,6 +293,7 @@ impl<'b, 't> Builder<'b, 't> {
             system: Vec::new(),
             later: Vec::new(),
             ids: BTreeSet::new(),
+            is_signed: false,
         }
     }
 
@@ -285,8 +311,9 @@ impl<'b, 't> Builder<'b, 't> {
         match message.role {
             Role::System => {
                 let text = as_text(&self.own(index, message));
-                let is_answer = |it: &PromptMessage| it.role == PromptRole::Assistant;
-                if self.messages.iter().any(is_answer) {
+                let has_answer =
+                    |it: &PromptMessage| it.role == PromptRole::Assistant || self.is_signed;
+                if self.messages.iter().any(has_answer) {
                     self.later.extend(text.map(Part::Text))
                 } else {
                     self.system.extend(text)

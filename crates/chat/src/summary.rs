@@ -27,6 +27,8 @@ const RESULT: usize = 400;
 const LISTED: usize = 10;
 /// Maximum columns of such an item.
 const WIDTH: usize = 120;
+/// Maximum bytes of what the user wants in the instructions of a provider, which are limited to 16 KB.
+const WISHES: usize = 8000;
 
 /// Returns the lines of the comments of summaries, by message, the last first.
 pub fn comments(document: &Document<'_>) -> impl Iterator<Item = (usize, Lines)> {
@@ -75,12 +77,52 @@ pub fn replaced(
     Ok(first..end)
 }
 
+/// Returns the messages of [`replaced`] that end where a provider can take its own summary in their
+/// place, so that the model's thinking below stays valid; `None` if there are none.
+///
+/// The first message below must have another speaker than the last one above, or the provider joins
+/// them. Instructions below an answer would end with the summary, so there must be none.
+///
+/// Source: platform.claude.com, "Compaction and preserved thinking", September 2026.
+pub fn replaced_by_provider(
+    document: &Document<'_>,
+    replaced: &Range<usize>,
+) -> Option<Range<usize>> {
+    let role = |at: usize| document.messages[at].role;
+    let first = replaced.start;
+    let answer = (first..replaced.end).find(|at| role(*at) == Role::Assistant)?;
+    let begun = if first > 0 { first } else { answer };
+    if (begun..replaced.end).any(|at| role(at) == Role::System) {
+        return None;
+    }
+    let mut ends = (answer + 1..=replaced.end).rev();
+    let fits = |at: &usize| {
+        let roles = (role(at - 1), role(*at));
+        may_end_at(document, *at)
+            && matches!(
+                roles,
+                (Role::You, Role::Assistant) | (Role::Assistant, Role::You)
+            )
+    };
+    ends.find(fits).map(|end| first..end)
+}
+
 /// Returns true if a summary may replace everything above a message: no call is separated from its
 /// result.
 fn may_end_at(document: &Document<'_>, at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| document.turn(before));
     let is_answered = before.is_none_or(|turn| turn.answers.is_some_and(|answers| answers < at));
     is_answered && document.unanswered.first().is_none_or(|it| *it >= at)
+}
+
+/// A summary that the provider wrote. It takes it in place of the messages that it replaces, if it is
+/// sent exactly as it came; then the model's thinking below it stays valid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedSummary {
+    /// The text.
+    pub content: String,
+    /// The provider's signature of the text.
+    pub signature: String,
 }
 
 /// A summary that is not in the chat yet.
@@ -115,6 +157,11 @@ impl Summary {
     /// Returns the number of messages that it replaces.
     pub fn count(&self) -> usize {
         self.replaced.len()
+    }
+
+    /// Returns the index of the first message that it replaces.
+    pub fn start(&self) -> usize {
+        self.replaced.start
     }
 
     /// Returns the index of the first message below it.
@@ -153,6 +200,21 @@ impl Summary {
             );
         }
         let line = lines(document, &self.replaced).end;
+        Ok(TextEdit {
+            lines: line..line,
+            replacement: self.written(),
+        })
+    }
+
+    /// Returns its text as it is sent from its place.
+    pub fn sent_text(&self) -> Option<String> {
+        let text = Text::from_lines(self.written());
+        let document = Document::parse(&text);
+        own_text(&document, document.messages.first()?)
+    }
+
+    /// Returns the lines of its message.
+    fn written(&self) -> Vec<String> {
         let mut replacement = vec![Role::You.marker().to_owned(), self.comment(), String::new()];
         let text = self.text.trim().lines();
         replacement.extend(text.map(|it| escape_line(it).into_owned()));
@@ -162,10 +224,7 @@ impl Summary {
         let closing: Vec<String> = open.iter().map(|it| it.closing.clone()).collect();
         replacement.extend(closing);
         replacement.push(String::new());
-        Ok(TextEdit {
-            lines: line..line,
-            replacement,
-        })
+        replacement
     }
 }
 
@@ -224,7 +283,7 @@ pub fn request(
             wishes.trim()
         );
     }
-    let _ = write!(text, "Write the summary, in at most {words} words.");
+    text.push_str(&length(words));
     Prompt {
         system: Some(INSTRUCTIONS.to_owned()),
         messages: vec![PromptMessage {
@@ -234,6 +293,32 @@ pub fn request(
         }],
         tools: Vec::new(),
     }
+}
+
+fn length(words: usize) -> String {
+    format!("Write the summary, in at most {words} words.")
+}
+
+/// Returns the instructions for a provider that summarizes the messages itself. They list what the
+/// summary must mention, because nothing can be added to it.
+pub fn instructions(
+    document: &Document<'_>,
+    replaced: &Range<usize>,
+    words: usize,
+    wishes: &str,
+) -> String {
+    let mut text = format!("{INSTRUCTIONS} Call no tools.\n\n");
+    for (kind, missing) in unmentioned(document, replaced, "") {
+        if !missing.found.is_empty() {
+            let _ = write!(text, "Mention these. {kind}:\n\n{}\n\n", missing.list());
+        }
+    }
+    if !wishes.trim().is_empty() {
+        let end = floor_char_boundary(wishes, wishes.len().min(WISHES));
+        let wishes = wishes[..end].trim();
+        let _ = write!(text, "The user wants this of the summary: {wishes}\n\n");
+    }
+    text + &length(words)
 }
 
 /// Returns messages as one text of at most about `most` bytes: results are cut first, then the
@@ -310,6 +395,25 @@ pub fn bytes(document: &Document<'_>, own: &Own, messages: &Range<usize>) -> usi
 /// Returns a summary with a list of what it does not mention of the messages that it replaces: files,
 /// open tasks, and rules of the user.
 pub fn completed(document: &Document<'_>, replaced: &Range<usize>, summary: &str) -> String {
+    let mut text = summary.trim().to_owned();
+    for (kind, missing) in unmentioned(document, replaced, summary) {
+        if !missing.found.is_empty() {
+            let _ = write!(
+                text,
+                "\n\n{kind} that the summary does not mention:\n\n{}",
+                missing.list()
+            );
+        }
+    }
+    text
+}
+
+/// Returns what a summary does not mention, by kind.
+fn unmentioned(
+    document: &Document<'_>,
+    replaced: &Range<usize>,
+    summary: &str,
+) -> [(&'static str, Mentions); 3] {
     let mut files = Mentions::default();
     let mut tasks = Mentions::default();
     let mut rules = Mentions::default();
@@ -356,22 +460,11 @@ pub fn completed(document: &Document<'_>, replaced: &Range<usize>, summary: &str
             }
         }
     }
-    let mut text = summary.trim().to_owned();
-    let kinds = [
+    [
         ("Files", files),
         ("Open tasks", tasks),
         ("Rules of the user", rules),
-    ];
-    for (kind, missing) in kinds {
-        if !missing.found.is_empty() {
-            let _ = write!(
-                text,
-                "\n\n{kind} that the summary does not mention:\n\n{}",
-                missing.list()
-            );
-        }
-    }
-    text
+    ]
 }
 
 /// Things of one kind that a summary does not mention, in the order in which they appeared.

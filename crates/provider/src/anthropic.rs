@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use chat::Problem;
 use chat::prompt::{Attachment, Content, Part, Prompt, PromptMessage, PromptRole, Signature};
 use chat::server_tools::{ExactAnswer, ExactBlock};
+use chat::summary::SignedSummary;
 use chat::tool::ToolDefinition;
 use serde::Serialize;
 use serde_json::Value;
@@ -44,6 +45,10 @@ pub(crate) const BINDING: &str = "thinking-binding-controls-2026-08-01";
 /// the first, which names only tools that the request declares.
 const TOOL_CHANGES: &str = "mid-conversation-tool-changes-2026-07-01,inline-tools-2026-09-15";
 
+/// Allows requests for a summary, and summaries in them. Source: platform.claude.com, "Compaction on
+/// demand" with its pages, September 2026.
+pub(crate) const COMPACTION: &str = "compact-2026-09-04";
+
 /// Name of the provider in signatures of thinking.
 const SIGNER: &str = "anthropic";
 
@@ -67,6 +72,16 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'a>>,
     messages: Vec<Message<'a>>,
+    /// Asks for a summary of the messages instead of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compaction: Option<Compaction<'a>>,
+}
+
+#[derive(Serialize)]
+struct Compaction<'a> {
+    r#type: &'static str,
+    /// They replace the provider's own.
+    instructions: &'a str,
 }
 
 #[derive(Serialize)]
@@ -144,6 +159,10 @@ enum Block<'a> {
     },
     RedactedThinking {
         data: &'a str,
+    },
+    Compaction {
+        content: &'a str,
+        signature: &'a str,
     },
     ToolUse {
         id: &'a str,
@@ -234,22 +253,33 @@ pub(crate) fn encode(
     let ids = WireIds::new(prompt);
     let model = parameters.named_model(endpoint)?;
     let plan = plan(parameters);
-    let betas = betas(prompt, &plan);
+    let signed = parameters.signed_summary.as_ref();
+    let signed = signed.filter(|_| crate::takes_compaction(endpoint, parameters));
+    let betas = betas(
+        prompt,
+        &plan,
+        signed.is_some() || parameters.summarize.is_some(),
+    );
     if !betas.is_empty() {
         let betas = HeaderValue::Plain(betas.join(","));
         headers.push(("anthropic-beta".to_owned(), betas));
     }
-    let body = to_json(&body(prompt, &ids, model, parameters, plan))?;
+    let mut body = body(prompt, &ids, model, parameters, plan);
+    if let Some(signed) = signed {
+        sign(&mut body.messages, signed);
+    }
+    let body = to_json(&body)?;
     let url = format!("{base}/v1/messages");
     Ok(HttpRequest::new(url, headers, body))
 }
 
 /// Returns the beta features that a request uses.
-fn betas(prompt: &Prompt, plan: &Plan<'_>) -> Vec<&'static str> {
+fn betas(prompt: &Prompt, plan: &Plan<'_>, compacts: bool) -> Vec<&'static str> {
     let mut parts = prompt.messages.iter().flat_map(|message| &message.parts);
     let features = [
         (INTERLEAVED, plan.has_budget() && !prompt.tools.is_empty()),
         (BINDING, plan.is_bound()),
+        (COMPACTION, compacts),
         (
             TOOL_CHANGES,
             parts.any(|part| matches!(part, Part::ToolsAdded(_))),
@@ -257,6 +287,30 @@ fn betas(prompt: &Prompt, plan: &Plan<'_>) -> Vec<&'static str> {
     ];
     let used = features.into_iter().filter(|(_, is_used)| *is_used);
     used.map(|(name, _)| name).collect()
+}
+
+/// Replaces the first text by the block of the summary that it is. The block goes first, in a message
+/// of its own, so that the messages below it are as they were.
+fn sign<'a>(messages: &mut Vec<Message<'a>>, summary: &'a SignedSummary) {
+    let next = messages.get(1).map(|it| it.role);
+    let Some(first) = messages.first_mut() else {
+        return;
+    };
+    let is_text = matches!(first.content.first(), Some(Block::Text { .. }));
+    // A system message right behind an answer would be rejected.
+    if !is_text || first.content.len() == 1 && next == Some("system") {
+        return;
+    }
+    first.content.remove(0);
+    messages.retain(|it| !it.content.is_empty());
+    let summary = Message {
+        role: "assistant",
+        content: vec![Block::Compaction {
+            content: &summary.content,
+            signature: &summary.signature,
+        }],
+    };
+    messages.insert(0, summary);
 }
 
 fn body<'a>(
@@ -296,6 +350,10 @@ fn body<'a>(
             })
             .collect(),
         messages,
+        compaction: { parameters.summarize.as_ref() }.map(|instructions| Compaction {
+            r#type: "summarize",
+            instructions,
+        }),
     }
 }
 
@@ -552,6 +610,7 @@ fn mark_user_messages(messages: &mut [Message<'_>], mark: CacheControl) {
                 | Block::ToolResult { cache_control, .. } => Some(cache_control),
                 Block::Thinking { .. }
                 | Block::RedactedThinking { .. }
+                | Block::Compaction { .. }
                 | Block::ToolUse { .. }
                 | Block::ToolAddition { .. }
                 | Block::Exact(_) => None,

@@ -8,7 +8,8 @@
 //! `source` says; they are without discounts and without the providers' own tools. All other
 //! facts are written by hand. Those about Anthropic's thinking are from the pages
 //! "Preserved thinking", "Thinking", and "What's new" of each model on platform.claude.com,
-//! those about levels also from "Reasoning models" of OpenAI and "Thinking" of Google.
+//! those about levels also from "Reasoning models" of OpenAI and "Thinking" of Google. Compaction
+//! is from "Compatibility" on the page "Compaction on demand" there, as of September 2026.
 //!
 //! The cost of a request is only arithmetic; the caller supplies tokens and prices.
 
@@ -59,6 +60,9 @@ pub struct Model {
     /// True if it takes instructions and tools in the middle of a conversation; `None` means
     /// no. Only Anthropic's models differ in this.
     pub system_messages: Option<bool>,
+    /// True if it summarizes a conversation on demand and signs the summary; `None` means no. Only
+    /// Anthropic's models do.
+    pub compaction: Option<bool>,
     /// True if it can call tools; `false` enables the text protocol.
     pub tools: Option<bool>,
     /// True if it accepts images.

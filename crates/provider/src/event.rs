@@ -8,6 +8,7 @@
 
 use chat::Problem;
 use chat::server_tools::{ExactBlock, ServerToolUse};
+use chat::summary::SignedSummary;
 use serde_json_borrow::Value;
 
 /// One step of an answer.
@@ -34,6 +35,8 @@ pub enum StreamEvent {
     },
     /// A complete thinking block of opaque data.
     RedactedThinking(String),
+    /// The summary that the request asked for, not blank.
+    Summary(SignedSummary),
     /// A call began; its [`ToolUse`](Self::ToolUse) follows unless the answer is cut off
     /// inside it.
     ToolUseStart {
@@ -192,6 +195,11 @@ const WORDS: &[(&str, Meaning, &str)] = &[
     ),
     ("end_turn", Meaning::Complete, "Anthropic"),
     ("tool_use", Meaning::Complete, "Anthropic"),
+    (
+        "compaction",
+        Meaning::Complete,
+        "Anthropic, after a summary",
+    ),
     ("complete", Meaning::Complete, "Cohere"),
     ("completed", Meaning::Complete, "OpenAI's Responses"),
     ("COMPLETE", Meaning::Complete, "Cohere"),

@@ -104,6 +104,10 @@ pub fn encode(
     endpoint: &Endpoint,
     parameters: &Parameters,
 ) -> Result<HttpRequest, Problem> {
+    if parameters.summarize.is_some() && !takes_compaction(endpoint, parameters) {
+        let what = format!("{} writes no summaries.", endpoint.shown_base());
+        return Err(Problem::new(what, ""));
+    }
     let prompt = attachment::as_seen(prompt, endpoint.protocol, parameters);
     limits::check_files(&prompt, endpoint)?;
     let prompt = later::placed(prompt, endpoint, parameters);
@@ -123,6 +127,13 @@ pub fn encode(
     request.files = limits::sent_files(&prompt, endpoint);
     limits::check_request(&request, endpoint)?;
     Ok(request)
+}
+
+/// Returns true if the server summarizes conversations on demand, as far as it is known.
+pub fn takes_compaction(endpoint: &Endpoint, parameters: &Parameters) -> bool {
+    let is_known = parameters.about.compaction == Some(true) && !parameters.text_tools;
+    let is_ours = endpoint.protocol == Protocol::AnthropicMessages;
+    is_ours && is_known && !parameters.without.compaction
 }
 
 fn spell(

@@ -3,6 +3,7 @@
 //! Knows neither their source nor their encoding.
 
 use chat::Problem;
+use chat::summary::SignedSummary;
 
 use crate::{Endpoint, Patience, RefusedParameter, Thinking, WebTools, Without, catalogue::Model};
 
@@ -39,6 +40,12 @@ pub struct Parameters {
     pub web: WebTools,
     /// Parameters that the server refused before, in the order in which it did.
     pub refused: Vec<RefusedParameter>,
+    /// Instructions with which the request asks for a summary of its conversation instead of an
+    /// answer. Only for models that [`crate::takes_compaction`] names.
+    pub summarize: Option<String>,
+    /// The summary that is the first text of the prompt, if the provider wrote it. Sent as such where
+    /// [`crate::takes_compaction`] is true, and elsewhere as text.
+    pub signed_summary: Option<SignedSummary>,
 }
 
 /// The time for which a provider may cache a prompt, which makes the next request cheaper.

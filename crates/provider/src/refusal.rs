@@ -19,7 +19,7 @@ pub enum ServerRefusal {
 
 /// Words by which an error names a feature, in lower case. Each beta header is named in full,
 /// or a server rejects all of them with one of the last.
-const NAMES: [(Feature, &[&str]); 3] = [
+const NAMES: [(Feature, &[&str]); 4] = [
     (
         Feature::BlockBinding,
         &[
@@ -37,6 +37,8 @@ const NAMES: [(Feature, &[&str]); 3] = [
             "tool_definition",
         ],
     ),
+    // Also the error for a summary that the provider did not sign.
+    (Feature::Compaction, &[anthropic::COMPACTION, "compaction"]),
     (
         Feature::SystemMessages,
         &[
@@ -75,12 +77,19 @@ pub fn refusal(
     if text.contains(BOUND) {
         return (!parameters.without.signed_thinking).then_some(ServerRefusal::BoundThinking);
     }
-    let is_used = |feature: &Feature| !parameters.without.has(*feature);
+    let has_summary = parameters.summarize.is_some() || parameters.signed_summary.is_some();
+    let is_used = |feature: &Feature| {
+        !parameters.without.has(*feature) && (*feature != Feature::Compaction || has_summary)
+    };
     let named = NAMES
         .iter()
         .find(|(feature, names)| is_used(feature) && names.iter().any(|it| text.contains(it)));
     let any_beta = || {
-        let betas = [Feature::BlockBinding, Feature::ToolChanges];
+        let betas = [
+            Feature::Compaction,
+            Feature::BlockBinding,
+            Feature::ToolChanges,
+        ];
         let is_beta = ANY_BETA.iter().any(|it| text.contains(it));
         betas.into_iter().find(|it| is_beta && is_used(it))
     };

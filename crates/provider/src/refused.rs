@@ -269,6 +269,8 @@ pub struct Without {
     pub system_messages: bool,
     /// The signed thinking of earlier answers.
     pub signed_thinking: bool,
+    /// Summaries that the provider writes; those of the chat go as text.
+    pub compaction: bool,
 }
 
 /// A feature that not every server of a protocol has.
@@ -280,6 +282,8 @@ pub enum Feature {
     ToolChanges,
     /// See [`Without::system_messages`].
     SystemMessages,
+    /// See [`Without::compaction`].
+    Compaction,
 }
 
 impl Without {
@@ -289,6 +293,7 @@ impl Without {
             Feature::BlockBinding => self.block_binding,
             Feature::ToolChanges => self.tool_changes,
             Feature::SystemMessages => self.system_messages,
+            Feature::Compaction => self.compaction,
         }
     }
 
@@ -298,6 +303,7 @@ impl Without {
             Feature::BlockBinding => self.block_binding = true,
             Feature::ToolChanges => self.tool_changes = true,
             Feature::SystemMessages => self.system_messages = true,
+            Feature::Compaction => self.compaction = true,
         }
     }
 
@@ -309,6 +315,7 @@ impl Without {
             tool_changes: self.tool_changes || other.tool_changes,
             system_messages: self.system_messages || other.system_messages,
             signed_thinking: self.signed_thinking || other.signed_thinking,
+            compaction: self.compaction || other.compaction,
         }
     }
 }
@@ -323,6 +330,9 @@ impl Feature {
             ),
             Self::ToolChanges => format!(
                 "{host} does not support tools that are added later, so they are sent with the others. Cached tokens are paid again."
+            ),
+            Self::Compaction => format!(
+                "{host} does not support compaction, so the model writes summaries as it writes answers, and they are sent there as text."
             ),
             Self::SystemMessages => format!(
                 "{host} does not support system messages below an answer, so they are sent with the system prompt. Cached tokens are paid again."

@@ -165,6 +165,12 @@ impl UsageReader {
             Figure::Prompt
         };
         self.set(figure, count(usage.get("input_tokens")));
+        // A request for a summary has no answer, so Anthropic counts only there. Source:
+        // platform.claude.com, "Compaction on demand", September 2026.
+        let parts = usage.get("iterations").as_array().into_iter().flatten();
+        for part in parts.filter(|it| it.get("type").as_str() == Some("compaction")) {
+            self.add(part);
+        }
     }
 
     fn set(&mut self, figure: Figure, count: Option<u64>) {

@@ -97,6 +97,7 @@ impl WireTools {
             | StreamEvent::ServerTool(_)
             | StreamEvent::Exact(_)
             | StreamEvent::Paused
+            | StreamEvent::Summary(_)
             | StreamEvent::Remark(_)
             | StreamEvent::Usage(_)
             | StreamEvent::Stop(_)

@@ -82,7 +82,7 @@ fn a_long_chat(bench: &mut Criterion) {
     });
     bench.bench_function("places in 50,000 lines", |it| {
         it.iter(|| {
-            let mut places = Places::new(&document);
+            let mut places = Places::new(&document, Vec::new());
             (0..text.line_count())
                 .step_by(500)
                 .map(|line| places.reference(line, "@./f.txt"))

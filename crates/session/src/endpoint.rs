@@ -34,6 +34,8 @@ pub struct RequestTarget {
     pub model: String,
     /// Maximum tokens of a prompt and its answer, if known.
     pub context: Option<u64>,
+    /// True if the model rejects its thinking after a change of anything before it.
+    pub binds_thinking: bool,
 }
 
 impl RequestTarget {
@@ -66,6 +68,7 @@ pub fn target(settings: &Settings, variables: GetVariable<'_>) -> RequestTarget 
         provider: spec.name.to_owned(),
         model: parameters.model,
         context: parameters.about.context,
+        binds_thinking: parameters.about.preserved_thinking == Some(true),
     }
 }
 

@@ -18,18 +18,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chat::document::{Document, Message, Role};
-use chat::prompt::Attachment;
+use chat::prompt::{Attachment, Prompt, own_text};
 use chat::result_files::{self, ResultFile, Unattached};
 use chat::server_tools::ExactAnswer;
-use chat::text::Lines;
+use chat::summary::{SignedSummary, Summary};
 use chat::tool::{ToolDefinition, ToolUseId};
 use chat::{context, shorten, summary};
 use policy::references::{Found, Value};
 use tools::objects::{Hash, Hasher};
 
 pub use self::lines::{Places, SentText, answer_hash};
-pub use self::record::{Answered, SentReference};
-use self::record::{Record, SentTool};
+pub use self::record::{Answered, SentReference, SentSummary};
+use self::record::{Record, SentTool, Signed, SignedContent};
 use self::store::Store;
 
 /// A record of what one chat sent.
@@ -53,9 +53,8 @@ pub struct Ledger {
     /// Contents of answers in the form in which their provider sent them, by the hash of their text
     /// in the chat.
     exact: HashMap<Hash, Hash>,
-    /// Summaries that count, by the hash of their comment, with the place above which thinking is not
-    /// sent with them.
-    summaries: HashMap<Hash, Option<Hash>>,
+    /// Summaries that count, by the hash of their comment.
+    summaries: HashMap<Hash, SentSummary>,
     text: Option<SentText>,
     answered: Option<Answered>,
     /// Contents that are not on disk.
@@ -78,8 +77,27 @@ pub struct Sending {
     pub added: Option<(Hash, Vec<ToolDefinition>)>,
     /// The lines that are sent.
     pub text: SentText,
-    /// The comment of the summary that the request begins with.
-    pub summary: Option<String>,
+    /// The summary that the request begins with, if it is not recorded yet.
+    pub summary: Option<NewSummary>,
+}
+
+/// A summary that begins to count.
+#[derive(Debug)]
+pub struct NewSummary {
+    /// The hash of its comment.
+    comment: Hash,
+    sent: SentSummary,
+    /// The contents that `sent` names.
+    contents: Vec<(Hash, Vec<u8>)>,
+}
+
+/// A summary that the provider wrote, as it was requested.
+#[derive(Debug, Clone)]
+pub struct WrittenSummary {
+    /// The summary as it came.
+    pub summary: SignedSummary,
+    /// Digest of the system prompt and of the tools of its request, from [`basis`].
+    pub basis: Hash,
 }
 
 /// A content that was sent and is damaged or missing.
@@ -143,9 +161,9 @@ impl Ledger {
             Record::ThinkingRefused(place) => drop(self.refused.insert(place)),
             Record::Shortened(result) => drop(self.shortened.insert(result)),
             Record::Whole => self.shortened.clear(),
-            Record::Summary { comment, thinking } => {
+            Record::Summary { comment, summary } => {
                 // The earlier answer says nothing about the request that the summary begins.
-                if self.summaries.insert(comment, thinking).is_none() {
+                if self.summaries.insert(comment, summary).is_none() {
                     self.answered = None;
                 }
             }
@@ -192,8 +210,7 @@ impl Ledger {
         let exact = self.exact.iter();
         let exact = exact.map(|(&answer, &content)| Record::Exact { answer, content });
         let summaries = self.summaries.iter();
-        let summaries =
-            summaries.map(|(&comment, &thinking)| Record::Summary { comment, thinking });
+        let summaries = summaries.map(|(&comment, &summary)| Record::Summary { comment, summary });
         // The answer last, because a summary ends what an earlier one says.
         let others = refused.chain(shortened).chain(files).chain(exact);
         let others = others.chain(summaries).chain(answered);
@@ -205,7 +222,10 @@ impl Ledger {
         let references = references.map(|it| it.content);
         let tools = self.tools.iter().chain(self.added.values());
         let others = tools.chain(self.exact.values()).copied();
-        references.chain(others).collect()
+        let summaries = self.summaries.values();
+        let summaries =
+            summaries.flat_map(|it| it.tools.into_iter().chain(it.signed.map(|it| it.content)));
+        references.chain(others).chain(summaries).collect()
     }
 
     /// Copies what was sent to the ledger of another chat file. Blocking.
@@ -245,6 +265,34 @@ impl Ledger {
     /// Returns true if tools were added after the first request.
     pub fn has_added(&self) -> bool {
         !self.added.is_empty()
+    }
+
+    /// Returns the tools that were added to messages above the summary in a message.
+    pub fn added_above(&mut self, document: &Document<'_>, summary: usize) -> Vec<ToolDefinition> {
+        match self.recorded(document, summary) {
+            Some(sent) => self.tools_of(sent),
+            None => self.find_added(document, summary),
+        }
+    }
+
+    /// Returns the tools that were added to messages above `end`, of which a summary may keep some.
+    fn find_added(&mut self, document: &Document<'_>, end: usize) -> Vec<ToolDefinition> {
+        let mut summaries = (0..end).rev();
+        let earlier = summaries.find_map(|at| Some((at, self.recorded(document, at)?)));
+        let mut tools = earlier.map_or_else(Vec::new, |(_, sent)| self.tools_of(sent));
+        let first = earlier.map_or(0, |(at, _)| at);
+        let mut places = self.places(document);
+        let messages = document.messages[..end].iter().skip(first);
+        for message in messages.filter(|it| it.role == Role::You && !it.is_summary) {
+            let added = self.added(places.above(message.lines.end));
+            tools.extend(added.iter().flat_map(|it| it.iter().cloned()));
+        }
+        tools
+    }
+
+    fn tools_of(&mut self, summary: SentSummary) -> Vec<ToolDefinition> {
+        let tools = summary.tools.and_then(|it| self.definitions(it));
+        tools.as_deref().unwrap_or_default().to_vec()
     }
 
     /// Returns true if the model's thinking above the place was refused.
@@ -303,36 +351,142 @@ impl Ledger {
     /// Returns the summary that the next request begins with, by its message; 0 if none counts.
     /// `typed` are those whose comment the user typed in this session.
     pub fn summary(&self, document: &Document<'_>, typed: &HashSet<usize>) -> usize {
-        let mut summaries = summary::comments(document);
-        let counts = |(at, lines): &(usize, Lines)| {
-            typed.contains(at)
-                || self
-                    .summaries
-                    .contains_key(&comment_hash(&document.lossy(lines.clone())))
+        let mut summaries = summary::comments(document).map(|(at, _)| at);
+        let is_known = |at| key(document, at).is_some_and(|it| self.summaries.contains_key(&it));
+        let found = summaries.find(|at| typed.contains(at) || is_known(*at));
+        found.unwrap_or(0)
+    }
+
+    /// Returns the places of a chat. Those below a summary do not depend on what is above it.
+    pub fn places<'d>(&self, document: &'d Document<'d>) -> Places<'d> {
+        let summaries = document.messages.iter().enumerate();
+        let summaries = summaries.filter(|(_, it)| it.is_summary);
+        let starts = summaries.filter_map(|(at, _)| {
+            let sent = self.summaries.get(&key(document, at)?)?;
+            Some((at, sent.above?))
+        });
+        Places::new(document, starts.collect())
+    }
+
+    /// Returns what was recorded about the summary in a message, unless that was done before
+    /// summaries had places.
+    fn recorded(&self, document: &Document<'_>, summary: usize) -> Option<SentSummary> {
+        let sent = self.summaries.get(&key(document, summary)?)?;
+        sent.above.is_some().then_some(*sent)
+    }
+
+    /// Returns the place above which the model's thinking is bound to messages that the summary in a
+    /// message replaces, if that is sent `as_signed` or as text.
+    pub fn bound_thinking(
+        &self,
+        document: &Document<'_>,
+        summary: usize,
+        as_signed: bool,
+    ) -> Option<Hash> {
+        let Some(known) = self.summaries.get(&key(document, summary)?) else {
+            // One that was just typed replaces what all answers so far are bound to.
+            return (summary > 0).then(|| self.last_answer(document)).flatten();
         };
-        summaries.find(counts).map_or(0, |(at, _)| at)
+        match known.signed.filter(|_| as_signed) {
+            Some(signed) => signed.thinking,
+            None => known.thinking,
+        }
     }
 
-    /// Returns the place above which thinking is not sent with the summary in a message.
-    pub fn unsent_thinking(&self, document: &Document<'_>, summary: usize) -> Option<Hash> {
-        let mut comments = summary::comments(document);
-        let (_, lines) = comments.find(|(at, _)| *at == summary)?;
-        let comment = comment_hash(&document.lossy(lines));
-        self.summaries.get(&comment).copied().flatten()
+    /// Returns the summary in a message as the provider signed it, if neither it nor the system prompt
+    /// and the tools, whose digest is `basis`, have changed.
+    pub fn signed(
+        &self,
+        document: &Document<'_>,
+        summary: usize,
+        basis: impl FnOnce() -> Hash,
+    ) -> Option<SignedSummary> {
+        let signed = self.summaries.get(&key(document, summary)?)?.signed?;
+        let text = own_text(document, &document.messages[summary])?;
+        if signed.text != Hash::of(text.as_bytes()) || signed.basis != basis() {
+            return None;
+        }
+        let content = self.content(signed.content).ok()?;
+        let SignedContent { content, signature } = serde_json::from_slice(&content).ok()?;
+        Some(SignedSummary { content, signature })
     }
 
-    /// Records that a summary with this comment counts, and that the next request equals the last one
-    /// only in its instructions. Blocking.
-    pub fn note_summary(&mut self, document: &Document<'_>, comment: &str) {
-        let binds = self.answered.is_some_and(|it| it.binds_thinking);
+    /// Returns the place above the end of the last answer.
+    fn last_answer(&self, document: &Document<'_>) -> Option<Hash> {
         let mut messages = document.messages.iter();
-        let last = messages.rfind(|it| it.role == Role::Assistant);
-        let last = last.filter(|_| binds);
-        let thinking = last.map(|it| Places::new(document).above(it.lines.end));
-        let comment = comment_hash(comment);
-        self.record(vec![Record::Summary { comment, thinking }], Vec::new());
+        let last = messages.rfind(|it| it.role == Role::Assistant)?;
+        Some(self.places(document).above(last.lines.end))
+    }
+
+    /// Returns the summary in a message, to be recorded; `None` if it is recorded.
+    pub fn new_summary(&mut self, document: &Document<'_>, summary: usize) -> Option<NewSummary> {
+        let comment = key(document, summary)?;
+        let is_known = self.summaries.contains_key(&comment);
+        (!is_known).then(|| self.summary_above(document, summary, comment))
+    }
+
+    /// Returns a summary with this comment above the message `end`, or in it.
+    fn summary_above(&mut self, document: &Document<'_>, end: usize, comment: Hash) -> NewSummary {
+        let line = document.messages.get(end).map(|it| it.lines.start);
+        let line = line.unwrap_or_else(|| document.text().line_count());
+        let mut sent = SentSummary {
+            // Nothing is bound to what a first message replaces.
+            thinking: (end > 0).then(|| self.last_answer(document)).flatten(),
+            above: Some(self.places(document).above(line)),
+            ..SentSummary::default()
+        };
+        let tools = self.find_added(document, end);
+        let contents = keep_tools(&mut sent, tools);
+        NewSummary {
+            comment,
+            sent,
+            contents,
+        }
+    }
+
+    /// Records that a summary counts, which gets its place now, and that the next request equals the
+    /// last one only in its instructions. `written` is the summary as the provider wrote it, if it was
+    /// not edited. Blocking.
+    pub fn note_summary(
+        &mut self,
+        document: &Document<'_>,
+        summary: &Summary,
+        written: Option<WrittenSummary>,
+    ) {
+        let comment = comment_key(&summary.comment());
+        let mut new = self.summary_above(document, summary.end(), comment);
+        let text = summary.sent_text().unwrap_or_default();
+        if let Some(WrittenSummary { summary: it, basis }) = written {
+            let content = SignedContent {
+                content: it.content,
+                signature: it.signature,
+            };
+            // Strings can always be written.
+            let content = serde_json::to_vec(&content).unwrap_or_default();
+            // The tools of its request were the first ones. Those that were added since then are
+            // offered again below it.
+            let tools = self.added_above(document, summary.start());
+            new.contents = keep_tools(&mut new.sent, tools);
+            new.sent.signed = Some(Signed {
+                content: Hash::of(&content),
+                text: Hash::of(text.as_bytes()),
+                basis,
+                thinking: self.bound_thinking(document, summary.start(), true),
+            });
+            new.contents.push((Hash::of(&content), content));
+        }
+        self.record_summary(new);
         self.set_text(SentText::of(document, document.messages.len()));
         self.write();
+    }
+
+    fn record_summary(&mut self, new: NewSummary) {
+        let NewSummary {
+            comment,
+            sent: summary,
+            contents,
+        } = new;
+        self.record(vec![Record::Summary { comment, summary }], contents);
     }
 
     /// Keeps the files that the result of a call shows. Blocking.
@@ -413,6 +567,13 @@ impl Ledger {
         self.answered
     }
 
+    /// Returns the tokens that the latest answer counted, if its request began with the summary in a
+    /// message; 0 is none.
+    pub fn answered_with(&self, document: &Document<'_>, summary: usize) -> Option<u64> {
+        let answered = self.answered?;
+        (answered.summary == key(document, summary)).then_some(answered.tokens)
+    }
+
     /// Records what a request contained. [`Ledger::write`] stores it.
     pub fn sent(&mut self, sending: Sending) {
         let (mut records, mut contents) = (Vec::new(), Vec::new());
@@ -440,14 +601,11 @@ impl Ledger {
             contents.push((content, bytes));
             records.push(Record::Added { place, content });
         }
-        // One that the user typed counts from now on, also in another session.
-        let summary = sending.summary.map(|it| comment_hash(&it));
-        let summary = summary.filter(|it| !self.summaries.contains_key(it));
-        records.extend(summary.map(|comment| Record::Summary {
-            comment,
-            thinking: None,
-        }));
         self.record(records, contents);
+        // One that the user typed counts from now on, also in another session.
+        if let Some(summary) = sending.summary {
+            self.record_summary(summary);
+        }
         self.set_text(sending.text);
     }
 
@@ -560,8 +718,34 @@ fn result_hash(id: &ToolUseId, content: &str) -> Hash {
     hasher.finish()
 }
 
-fn comment_hash(comment: &str) -> Hash {
+/// Returns the digest of the system prompt and of the tools of a request.
+pub fn basis(prompt: &Prompt) -> Hash {
+    let system = prompt.system.as_deref().unwrap_or_default();
+    let (_, tools) = encoded(prompt.tools.clone());
+    let mut hasher = Hasher::default();
+    hasher.update(&(system.len() as u64).to_le_bytes());
+    hasher.update(system.as_bytes());
+    hasher.update(&tools);
+    hasher.finish()
+}
+
+/// Returns the hash of the comment of the summary in a message.
+pub fn key(document: &Document<'_>, message: usize) -> Option<Hash> {
+    let message = document.messages.get(message).filter(|it| it.is_summary)?;
+    let line = message.lines.start + 1;
+    Some(comment_key(&document.lossy(line..line + 1)))
+}
+
+/// Returns the hash of the comment of a summary.
+pub fn comment_key(comment: &str) -> Hash {
     Hash::of(comment.trim_end().as_bytes())
+}
+
+/// Notes the tools that were added above a summary, and returns their content.
+fn keep_tools(sent: &mut SentSummary, tools: Vec<ToolDefinition>) -> Vec<(Hash, Vec<u8>)> {
+    let content = (!tools.is_empty()).then(|| encoded(tools));
+    sent.tools = content.as_ref().map(|(hash, _)| *hash);
+    content.into_iter().collect()
 }
 
 fn encoded(tools: Vec<ToolDefinition>) -> (Hash, Vec<u8>) {

@@ -21,6 +21,8 @@ pub struct Answer {
     pub(crate) serial: usize,
     /// `input_transformations` of the answer, if the request asks for them.
     pub(crate) transformations: Option<Json>,
+    /// The signature of its text, if the request asks for a summary as Anthropic writes it.
+    pub(crate) signature: Option<String>,
 }
 
 /// A part of an answer, or an event of the connection.
@@ -338,6 +340,21 @@ impl Answer {
     pub fn comments(mut self) -> Self {
         self.pace.comments = true;
         self
+    }
+
+    /// The text as a whole.
+    pub(crate) fn whole_text(&self) -> String {
+        let texts = self.steps.iter().filter_map(|step| match step {
+            Step::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
+    /// Returns true if a request for a summary gets one with this answer: it ends normally, with a text
+    /// and without a call.
+    pub(crate) fn is_summary(&self) -> bool {
+        self.stop.is_none() && !self.calls_a_tool() && !self.whole_text().trim().is_empty()
     }
 
     fn step(mut self, step: Step) -> Self {

@@ -1,6 +1,7 @@
 //! Encodes a scripted answer as events of Anthropic's Messages API, according to its documentation
 //! ("Streaming messages"): `message_start`; `content_block_start`, deltas, and `content_block_stop`
-//! for each block; `message_delta` and `message_stop`.
+//! for each block; `message_delta` and `message_stop`. An answer to a request for a summary is one
+//! block, which arrives whole, and is counted apart ("Compaction on demand").
 
 use serde_json::{Value as Json, json};
 
@@ -21,8 +22,15 @@ pub(crate) fn spell(answer: &Answer) -> Vec<Piece> {
     if let Some(transformations) = &answer.transformations {
         message["input_transformations"] = transformations.clone();
     }
+    if answer.signature.is_some() {
+        message["usage"] = json!({"input_tokens": 0, "output_tokens": 0});
+    }
     stream.event(&json!({"type": "message_start", "message": message}));
     stream.event(&json!({"type": "ping"}));
+    if let Some(signature) = &answer.signature {
+        stream.summary(answer, signature);
+        return stream.pieces;
+    }
     for step in &answer.steps {
         stream.step(step);
     }
@@ -117,6 +125,31 @@ impl Stream {
             }
             Step::EndOfText | Step::Bytes(_) | Step::Gate(_) | Step::Stall => {}
         }
+    }
+
+    fn summary(&mut self, answer: &Answer, signature: &str) {
+        self.pieces
+            .extend(answer.steps.iter().filter_map(Piece::of));
+        let usual = if answer.calls_a_tool() {
+            "tool_use"
+        } else {
+            "end_turn"
+        };
+        let mut reason = answer.stop.as_deref().unwrap_or(usual);
+        if answer.is_summary() {
+            let content = answer.whole_text();
+            self.open(&json!({"type": "compaction", "content": content, "signature": signature}));
+            self.close();
+            reason = "compaction";
+        }
+        let (input, output) = answer.usage;
+        let counted = json!({"type": "compaction", "input_tokens": input, "output_tokens": output});
+        self.event(&json!({
+            "type": "message_delta",
+            "delta": {"stop_reason": reason, "stop_sequence": null},
+            "usage": {"output_tokens": 0, "iterations": [counted]},
+        }));
+        self.event(&json!({"type": "message_stop"}));
     }
 
     fn text(&mut self, text: &str) {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::prompt::{Attachment, Content, Own, Part, build_with};
+use crate::prompt::{self, Attachment, Content, Own, Part, Selection, build_with};
 use crate::text::Text;
 
 #[test]
@@ -182,7 +182,7 @@ fn escaping_depends_on_the_text_above() {
 #[test]
 fn escaped_references_are_sent_without_their_backslash() {
     let text = Text::from("@System:\nNo \\{{ x }}\n\n@You:\nA \\@./a and {{ b }}");
-    let prompt = build_with(&Document::parse(&text), &[], &Own::new(), 0, &|_| None);
+    let prompt = prompt::build(&Document::parse(&text), &[]);
     assert_eq!(prompt.system.as_deref(), Some("No {{ x }}"));
     let sent = Part::Text("A @./a and {{ b }}".to_owned());
     assert_eq!(prompt.messages[0].parts, [sent]);
@@ -278,7 +278,8 @@ fn resolved_references_are_sent() {
         (0, vec![Part::Text("Be kind.".to_owned())]),
         (3, vec![Part::Text("And ".to_owned()), file.clone()]),
     ]);
-    let prompt = build_with(&document, &[], &own, 0, &|_| None);
+    let all = Selection::as_written(0..document.messages.len());
+    let prompt = build_with(&document, &[], &own, &all);
     assert_eq!(prompt.system.as_deref(), Some("Be kind."));
     assert_eq!(
         prompt.messages[0].parts,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chat::document::{Document, Role};
 use chat::origin::ChangeSource;
-use chat::prompt::{self, Attachment, Content, Part};
+use chat::prompt::{self, Attachment, Content, Part, Selection};
 use chat::text::Text;
 use chat::write;
 
@@ -240,7 +240,9 @@ fn a_file_in_a_system_message_becomes_text() {
         content: Content::Text("Be brief.\n".to_owned()),
     };
     let own = BTreeMap::from([(0, vec![Part::Text("Follow ".to_owned()), Part::File(file)])]);
-    let prompt = prompt::build_with(&Document::parse(&text), &[], &own, 0, &|_| None);
+    let document = Document::parse(&text);
+    let all = Selection::as_written(0..document.messages.len());
+    let prompt = prompt::build_with(&document, &[], &own, &all);
     let system = prompt.system.unwrap_or_default();
     assert!(system.starts_with("Follow @./rules.md"), "{system}");
     assert!(system.contains("Be brief."), "{system}");

@@ -179,7 +179,8 @@ options! {
         /// it shows its thinking only on request. `preserved_thinking = true`: its thinking
         /// is bound to what came before (|flemma-preserved-thinking|). `system_messages =
         /// true`: it takes instructions and tools in the middle of a conversation; only
-        /// Anthropic's models differ in this. `temperature = false`: it accepts no
+        /// Anthropic's models differ in this. `compaction = true`: Anthropic writes and signs
+        /// summaries of its chats (|flemma-summaries|). `temperature = false`: it accepts no
         /// temperature. `tools = false`: it cannot call tools (|flemma-text-tools|).
         /// `images = false` and `pdf = false`: it gets only the names of such files.
         /// `lifecycle` ("active", "deprecated", or "retired") and `retires_at`, a date, say
@@ -273,6 +274,7 @@ options! {
         thinking_shown: Flag,
         preserved_thinking: Flag,
         system_messages: Flag,
+        compaction: Flag,
         temperature: Flag,
         tools: Flag,
         images: Flag,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use chat::server_tools::ExactBlock;
+use chat::summary::SignedSummary;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json_borrow::Value;
@@ -188,6 +189,16 @@ impl StreamReader {
             // Arrives whole in its start event; no deltas follow.
             "redacted_thinking" => {
                 push_text(events, block.get("data"), StreamEvent::RedactedThinking)
+            }
+            // Arrives whole, too.
+            "compaction" => {
+                let summary = SignedSummary {
+                    content: text_of(block.get("content")),
+                    signature: text_of(block.get("signature")),
+                };
+                if !summary.content.trim().is_empty() {
+                    events.push(StreamEvent::Summary(summary));
+                }
             }
             "tool_use" => self.start_call(index, block, raw, events),
             "" => {}

@@ -1,9 +1,10 @@
 //! Stop reasons on every protocol: only the documented good endings are good.
 
+use chat::summary::SignedSummary;
 use proptest::prelude::*;
 use provider::{
     Decoder, Endpoint, Feature, Parameters, Protocol, ServerRefusal, StopReason, StreamEvent,
-    explain, refusal,
+    Usage, explain, refusal,
 };
 use serde_json::{Value, json};
 
@@ -387,6 +388,39 @@ fn a_beta_flag_without_a_name_leaves_out_one_feature_after_the_other() {
 }
 
 #[test]
+fn a_server_without_compaction_is_recognized_by_requests_that_use_it() {
+    let asks = Parameters {
+        summarize: Some("Be brief.".to_owned()),
+        ..Parameters::default()
+    };
+    let has = Parameters {
+        signed_summary: Some(SignedSummary {
+            content: "So far.".to_owned(),
+            signature: "c2ln".to_owned(),
+        }),
+        ..Parameters::default()
+    };
+    for message in [
+        "Unexpected value(s) `compact-2026-09-04` for the `anthropic-beta` header.",
+        "compaction: Extra inputs are not permitted",
+        "messages.0.content.0: Input tag 'compaction' found using 'type' does not match any of the expected tags",
+        "messages.0.content.0: The signature of the compaction block is invalid",
+        // First, because the request means nothing without it.
+        "invalid beta flag",
+    ] {
+        for parameters in [&asks, &has] {
+            assert_eq!(
+                refused(message, parameters),
+                Some(ServerRefusal::Feature(Feature::Compaction)),
+                "{message}"
+            );
+        }
+        let other = refused(message, &Parameters::default());
+        assert_ne!(other, Some(ServerRefusal::Feature(Feature::Compaction)));
+    }
+}
+
+#[test]
 fn thinking_of_another_conversation_is_explained_and_left_out_once() {
     let mut parameters = Parameters::default();
     assert_eq!(
@@ -428,4 +462,36 @@ fn other_errors_leave_nothing_out() {
     );
     let anthropic = endpoint(Protocol::AnthropicMessages);
     assert_eq!(refusal(&anthropic, &parameters, 500, body), None);
+}
+
+#[test]
+fn a_summary_arrives_whole_and_is_counted_apart() {
+    let block = r#"{"type":"compaction","content":"So far.","signature":"c2ln"}"#;
+    let usage = r#"{"output_tokens":0,"iterations":[{"type":"compaction","input_tokens":144,"output_tokens":27}]}"#;
+    let stream = format!(
+        "data: {{\"type\":\"message_start\",\"message\":{{\"usage\":{{\"input_tokens\":0,\"output_tokens\":0}}}}}}\n\n\
+         data: {{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{block}}}\n\n\
+         data: {{\"type\":\"content_block_stop\",\"index\":0}}\n\n\
+         data: {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"compaction\"}},\"usage\":{usage}}}\n\n\
+         data: {{\"type\":\"message_stop\"}}\n\n"
+    );
+    let mut decoder = Decoder::new(Protocol::AnthropicMessages);
+    let mut events = decoder.push(stream.as_bytes());
+    events.extend(decoder.finish());
+    let summary = SignedSummary {
+        content: "So far.".to_owned(),
+        signature: "c2ln".to_owned(),
+    };
+    assert!(
+        events.contains(&StreamEvent::Summary(summary)),
+        "{events:?}"
+    );
+    let mut counted = Usage::default();
+    for event in &events {
+        if let StreamEvent::Usage(usage) = event {
+            counted.replace(*usage);
+        }
+    }
+    assert_eq!((counted.input, counted.output), (Some(144), Some(27)));
+    assert_eq!(events.last(), Some(&StreamEvent::Stop(StopReason::EndTurn)));
 }

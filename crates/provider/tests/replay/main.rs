@@ -65,6 +65,12 @@ fn line(event: &StreamEvent) -> String {
             format!("thinking ends, signed {signature}")
         }
         StreamEvent::RedactedThinking(text) => format!("redacted {text}"),
+        StreamEvent::Summary(summary) => {
+            format!(
+                "summary {:?}, signed {}",
+                summary.content, summary.signature
+            )
+        }
         StreamEvent::ToolUseStart { name } => format!("call begins: {name}"),
         StreamEvent::ToolUse(call) => format!("call {} {} {}", call.name, call.id, call.input),
         StreamEvent::ServerToolStart { name, asked } => {

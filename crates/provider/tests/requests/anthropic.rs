@@ -1,6 +1,7 @@
 //! Requests to Anthropic's Messages API.
 
-use provider::{ThinkingLevel, catalogue};
+use chat::summary::SignedSummary;
+use provider::{Feature, ThinkingLevel, catalogue};
 
 use super::*;
 
@@ -690,4 +691,89 @@ fn the_files_of_a_result_are_blocks_in_it() {
             {"type": "document", "source": source("application/pdf"), "title": "@./b.pdf"},
         ]})
     );
+}
+
+/// A conversation that begins with a summary, for a model with compaction.
+fn summarized(next: PromptMessage, parameters: Parameters) -> (Option<String>, Value) {
+    let mut first = user(vec![text("So far.")]);
+    if next.role == PromptRole::User {
+        first.parts.extend(next.parts.clone());
+    }
+    let mut messages = vec![first];
+    if next.role != PromptRole::User {
+        messages.push(next);
+        messages.push(user(vec![text("Go on.")]));
+    }
+    let parameters = Parameters {
+        signed_summary: Some(SignedSummary {
+            content: "So far.\n".to_owned(),
+            signature: "c2ln".to_owned(),
+        }),
+        ..parameters
+    };
+    let request = request(Protocol::AnthropicMessages, &prompt(messages), &parameters);
+    let headers = request.headers.iter();
+    let mut headers = headers.map(|(name, value)| (name.as_str(), value.expose()));
+    let beta = headers.find(|it| it.0 == "anthropic-beta");
+    let beta = beta.map(|it| it.1.to_owned());
+    (beta, serde_json::from_slice(&request.body).unwrap())
+}
+
+fn compacting() -> Parameters {
+    let about = json!({"compaction": true});
+    Parameters {
+        about: Box::new(catalogue::model("anthropic", "m", Some(&about))),
+        ..parameters()
+    }
+}
+
+#[test]
+fn a_summary_that_the_provider_signed_goes_first_as_it_came() {
+    let block = json!({"type": "compaction", "content": "So far.\n", "signature": "c2ln"});
+    let (beta, body) = summarized(user(vec![text("Go on.")]), compacting());
+    assert_eq!(beta.as_deref(), Some("compact-2026-09-04"));
+    let expected = json!([
+        {"role": "assistant", "content": [block]},
+        {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
+    ]);
+    assert_eq!(body["messages"], expected);
+    let (_, body) = summarized(assistant(vec![text("Yes.")]), compacting());
+    let expected = json!([
+        {"role": "assistant", "content": [block]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Yes."}]},
+        {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
+    ]);
+    assert_eq!(body["messages"], expected);
+}
+
+#[test]
+fn a_signed_summary_is_text_where_the_provider_does_not_take_it() {
+    let mut refused = compacting();
+    refused.without.add(Feature::Compaction);
+    for parameters in [parameters(), refused] {
+        let (beta, body) = summarized(user(vec![text("Go on.")]), parameters);
+        assert_eq!(beta, None);
+        let texts =
+            json!([{"type": "text", "text": "So far."}, {"type": "text", "text": "Go on."}]);
+        assert_eq!(body["messages"][0]["content"], texts);
+    }
+}
+
+#[test]
+fn a_request_for_a_summary_has_the_conversation_and_instructions() {
+    let parameters = Parameters {
+        summarize: Some("Be brief.".to_owned()),
+        ..compacting()
+    };
+    let said = prompt(vec![user(vec![text("Go.")]), assistant(vec![text("Yes.")])]);
+    let endpoint = endpoint(Protocol::AnthropicMessages);
+    let request = provider::encode(&said, &endpoint, &parameters).unwrap();
+    let body: Value = serde_json::from_slice(&request.body).unwrap();
+    let expected = json!({"type": "summarize", "instructions": "Be brief."});
+    assert_eq!(body["compaction"], expected);
+    assert_eq!(body["messages"].as_array().unwrap().len(), 2);
+    // As an answer it would mean something else.
+    let mut refused = parameters.clone();
+    refused.without.add(Feature::Compaction);
+    assert!(provider::encode(&said, &endpoint, &refused).is_err());
 }

@@ -2,17 +2,27 @@
 //!
 //! Blank lines and the frontmatter do not count: neither is sent. Of the messages that a summary
 //! replaces, only the instructions are sent; `first` is the message of the summary, or 0.
+//!
+//! Each message continues from the digest of everything above it. The ledger keeps that digest for a
+//! summary, so that later changes above it move no place below it.
+
+use std::iter::{Enumerate, Peekable};
+use std::{slice, vec};
 
 use chat::document::{Document, Message, Role};
-use chat::text::Lines;
 use tools::objects::{Hash, Hasher};
 
 /// Computes the hashes of places from the beginning of a chat to its end.
 pub struct Places<'d> {
     document: &'d Document<'d>,
+    /// The message that is being hashed, after the digest of everything above it.
     hasher: Hasher,
-    /// Lines of summaries. They do not count, so a summary changes no place below it.
-    summaries: Vec<Lines>,
+    /// The messages from the next one on. Summaries do not count, so one changes no place below it.
+    messages: Peekable<Enumerate<slice::Iter<'d, Message>>>,
+    /// Summaries, and the digests of what was above them when they were placed.
+    starts: Peekable<vec::IntoIter<(usize, Hash)>>,
+    /// True in a summary.
+    skips: bool,
     /// The next line to be hashed.
     line: usize,
     /// References so far on the line that `place` returned last.
@@ -20,13 +30,15 @@ pub struct Places<'d> {
 }
 
 impl<'d> Places<'d> {
-    /// Starts at the first message.
-    pub fn new(document: &'d Document<'d>) -> Self {
-        let summaries = document.messages.iter().filter(|it| it.is_summary);
+    /// Starts at the first message. `starts` are summaries, by their messages, and the digests of what
+    /// was above them when they were placed.
+    pub fn new(document: &'d Document<'d>, starts: Vec<(usize, Hash)>) -> Self {
         Self {
             document,
-            summaries: summaries.map(|it| it.lines.clone()).collect(),
             hasher: Hasher::default(),
+            messages: document.messages.iter().enumerate().peekable(),
+            starts: starts.into_iter().peekable(),
+            skips: false,
             line: first_line(document),
             count: 0,
         }
@@ -54,14 +66,31 @@ impl<'d> Places<'d> {
     fn advance(&mut self, line: usize) {
         let text = self.document.text();
         while self.line < line {
+            let begins = |(_, it): &(usize, &Message)| it.lines.start <= self.line;
+            if let Some((index, message)) = self.messages.next_if(begins) {
+                self.begin(index, message);
+            }
             let bytes = text.line(self.line);
-            let mut summaries = self.summaries.iter();
-            if !is_blank(bytes) && !summaries.any(|it| it.contains(&self.line)) {
+            if !is_blank(bytes) && !self.skips {
                 self.hasher.update(bytes);
                 self.hasher.update(b"\n");
             }
             self.line += 1;
         }
+    }
+
+    /// Begins a message.
+    fn begin(&mut self, index: usize, message: &Message) {
+        self.skips = message.is_summary;
+        if self.skips {
+            return;
+        }
+        let mut above = self.hasher.finish();
+        while let Some((_, start)) = self.starts.next_if(|(summary, _)| *summary < index) {
+            above = start;
+        }
+        self.hasher = Hasher::default();
+        self.hasher.update(String::from(above).as_bytes());
     }
 }
 

@@ -32,12 +32,11 @@ pub(super) enum Record {
     Shortened(Hash),
     /// All results are sent whole again.
     Whole,
-    /// A summary with this hash of its comment counts. The thinking above `thinking` is not sent with it,
-    /// because the model bound it to the messages that the summary replaces.
+    /// A summary with this hash of its comment counts.
     Summary {
         comment: Hash,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        thinking: Option<Hash>,
+        #[serde(flatten)]
+        summary: SentSummary,
     },
     /// The references and tools above no longer count.
     Forgotten,
@@ -50,6 +49,48 @@ pub struct Answered {
     pub tokens: u64,
     /// True if the model rejects its thinking after a change of anything before it.
     pub binds_thinking: bool,
+    /// The hash of the comment of the summary that the request began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Hash>,
+}
+
+/// What requests need to know about a summary, as it was when the summary began to count. Whatever
+/// changes above the summary afterwards changes nothing below it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentSummary {
+    /// The place above which the model's thinking is bound to the messages that the summary replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<Hash>,
+    /// The place above the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<Hash>,
+    /// Content of the tools that were added to messages above it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Hash>,
+    /// The same summary as the provider signed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed: Option<Signed>,
+}
+
+/// A summary that the provider signed. It is sent as such only while nothing of this changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signed {
+    /// Content with its text and its signature.
+    pub content: Hash,
+    /// Digest of its text in the chat.
+    pub text: Hash,
+    /// Digest of the system prompt and of the tools with which it was written.
+    pub basis: Hash,
+    /// The place above which the model's thinking is bound to what an earlier summary replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<Hash>,
+}
+
+/// The content of a [`Signed`].
+#[derive(Serialize, Deserialize)]
+pub(super) struct SignedContent {
+    pub content: String,
+    pub signature: String,
 }
 
 /// A reference whose value was sent.

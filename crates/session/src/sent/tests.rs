@@ -370,7 +370,7 @@ const CHAT: &str = "```lua\nx = 1\n```\n\n@You:\nCompare @./a with @./a and @./b
 fn places(text: &str) -> Vec<Hash> {
     let text = Text::from(text);
     let document = Document::parse(&text);
-    let mut places = Places::new(&document);
+    let mut places = Places::new(&document, Vec::new());
     let messages = chat::references::in_document(&document);
     let pieces = messages.values().flatten();
     pieces
@@ -427,4 +427,71 @@ fn the_first_line_that_changed_is_found() {
     let framed = format!("```lua\nx = 1\n```\n\n{chat}");
     assert_eq!(edited(chat, &framed), None);
     assert_eq!(edited(&framed, chat), None);
+}
+
+#[test]
+fn what_changes_above_a_summary_changes_nothing_below_it() {
+    let world = World::new();
+    let mut ledger = world.ledger("a.chat");
+    let above = "@You:\nA.\n\n@Assistant:\nB.\n\n";
+    let below = "@You:\nSee @./f.\n";
+    let text = Text::from(&*format!("{above}{below}"));
+    let document = Document::parse(&text);
+    let place = ledger
+        .places(&document)
+        .above(document.messages[0].lines.end);
+    ledger.sent(Sending {
+        added: Some((place, vec![tool("grep")])),
+        ..Sending::default()
+    });
+    let end = |document: &Document<'_>| document.text().line_count();
+    let before = ledger.places(&document).above(end(&document));
+    let summary = Summary::new(&document, 0..2, "S".to_owned(), "now".to_owned());
+    ledger.note_summary(&document, &summary, None);
+
+    let mut ledger = world.ledger("a.chat");
+    let comment = summary.comment();
+    for above in [above, "@You:\nNot A.\n\n@Assistant:\nB.\n\n", ""] {
+        let text = format!("{above}@You:\n{comment}\n\nS\n\n{below}");
+        let text = Text::from(&*text);
+        let document = Document::parse(&text);
+        assert_eq!(ledger.places(&document).above(end(&document)), before);
+        let at = ledger.summary(&document, &HashSet::new());
+        assert_eq!(ledger.added_above(&document, at), [tool("grep")]);
+    }
+    // Without the summary, everything is as it was.
+    assert_eq!(ledger.places(&document).above(end(&document)), before);
+}
+
+#[test]
+fn a_summary_is_signed_while_its_text_and_what_it_was_written_with_are_the_same() {
+    let world = World::new();
+    let mut ledger = world.ledger("a.chat");
+    let (above, below) = ("@You:\nA.\n\n@Assistant:\nB.\n\n", "@You:\nC.\n");
+    let text = Text::from(&*format!("{above}{below}"));
+    let document = Document::parse(&text);
+    let summary = Summary::new(&document, 0..2, "S".to_owned(), "now".to_owned());
+    let signed = SignedSummary {
+        content: "S\n".to_owned(),
+        signature: "c2ln".to_owned(),
+    };
+    let written = WrittenSummary {
+        summary: signed.clone(),
+        basis: place("basis"),
+    };
+    ledger.note_summary(&document, &summary, Some(written));
+
+    let ledger = world.ledger("a.chat");
+    let comment = summary.comment();
+    for (text, basis, expected) in [
+        ("S", "basis", true),
+        ("S.", "basis", false),
+        ("S", "another basis", false),
+    ] {
+        let text = format!("{above}@You:\n{comment}\n\n{text}\n\n{below}");
+        let text = Text::from(&*text);
+        let document = Document::parse(&text);
+        let found = ledger.signed(&document, 2, || place(basis));
+        assert_eq!(found, expected.then(|| signed.clone()));
+    }
 }

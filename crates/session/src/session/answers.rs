@@ -32,10 +32,11 @@ impl Session {
 
     /// Takes the end of a request for a summary.
     pub(super) fn drafted(&mut self, number: u64, drafted: Drafted) {
-        let Some((cost, next)) = self.request.drafted(&self.ctx, number, drafted) else {
+        let (cost, next) = self.request.drafted(&self.ctx, number, drafted);
+        self.ctx.cycle.spend(cost);
+        let Some(next) = next else {
             return;
         };
-        self.ctx.cycle.spend(cost.unwrap_or_default());
         match next {
             AfterDraft::Place(summary) => self.queue.push(CycleEvent::Summarize {
                 summary,

@@ -7,7 +7,6 @@ use agent::transport::WaitNote;
 use chat::approval::{Answers, CallKey};
 use chat::cycle::CycleEvent;
 use chat::diff::Counts;
-use chat::summary::Summary;
 use policy::project::ProjectConfig;
 use policy::rules::Rules;
 use provider::{StreamEvent, Unmet};
@@ -17,7 +16,7 @@ use super::Session;
 use super::calls::{Basis, ChangedFile, Diff, QuestionEvent, SnapshotsTaken, Tried};
 use super::calls::{allowed, decides};
 use super::lookup::look_up;
-use super::request::{Drafted, SentReport, Unresolved};
+use super::request::{Draft, Drafted, SentReport, Unresolved};
 use super::turn_review::turn_reviewed;
 use crate::protocol::*;
 use crate::resolver_calls::Reason;
@@ -126,7 +125,7 @@ pub enum WorkInput {
     /// The request with this number, for a summary, ended.
     Drafted(u64, Box<Drafted>),
     /// The user wrote a draft of a summary.
-    DraftWritten(Summary),
+    DraftWritten(Draft),
     /// The user wants to cut the chat. The text says which files were restored.
     Cut(ChatTurn, Option<String>),
     /// A part of the answer to the request with this number.

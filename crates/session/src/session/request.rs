@@ -31,8 +31,8 @@ pub(super) use self::result_files::ResultFiles;
 use self::sent::Sent;
 pub use self::sent::SentReport;
 pub(super) use self::summary::AfterDraft;
-pub use self::summary::Drafted;
 use self::summary::Summaries;
+pub use self::summary::{Draft, Drafted};
 use self::unknown_price::AgreedModels;
 pub(super) use self::usage::{report_usage, usage_text};
 

@@ -1,8 +1,8 @@
 //! Checks requests of Anthropic's Messages API, and signs its answers.
 //!
 //! Sources: "Messages", "Handle tool calls", "Prompt caching", "Vision", "Preserved thinking" with its
-//! pages, and "Mid-conversation system messages" (platform.claude.com), and the types of the Python
-//! SDK 2.14.
+//! pages, "Mid-conversation system messages", and "Compaction on demand" with its pages
+//! (platform.claude.com), and the types of the Python SDK 2.14.
 
 mod conversation;
 mod parameters;
@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 pub(crate) use self::web::found;
 use super::claude::{self, Claude, Off};
 use super::prefix::{Placed, Prefix, blocks};
-use super::token::{Token, digest};
+use super::token::{Summarized, Token, digest};
 use super::{Accepted, Issued, Refusal, Service, Strict, list, refuse, text};
 use crate::answer::{Answer, Step};
 use crate::http::Recorded;
@@ -28,7 +28,7 @@ const INLINE_TOOLS: &str = "inline-tools-2026-09-15";
 const INTERLEAVED: &str = "interleaved-thinking-2025-05-14";
 /// Allows `display: "updates"`.
 const UPDATES: &str = "thinking-display-updates-2026-08-18";
-/// Compaction on demand.
+/// Allows requests for a summary, and summaries in them.
 const COMPACT: &str = "compact-2026-09-04";
 
 const BETAS: &[&str] = &[
@@ -69,6 +69,11 @@ impl<'a> Request<'a> {
 
     fn has(&self, beta: &str) -> bool {
         self.betas.contains(&beta)
+    }
+
+    /// Returns true if the request asks for a summary.
+    fn summarizes(&self) -> bool {
+        !self.body["compaction"].is_null()
     }
 
     fn thinking(&self) -> &str {
@@ -235,6 +240,9 @@ fn latest_thinking_is_whole(issued: &[Issued], body: &Json) -> Result<(), Refusa
 /// Signs the thinking of an answer.
 pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -> Issued {
     let request = Request::read(recorded);
+    if request.summarizes() {
+        return issue_summary(&request, answer);
+    }
     begin_with_thinking(&request, answer);
     let shown = shows_thinking(&request);
     let mut prefix = Prefix::of_answer(request.body);
@@ -300,6 +308,26 @@ pub(super) fn issue(strict: &Strict, recorded: &Recorded, answer: &mut Answer) -
         model: request.model.to_owned(),
         content,
         paused: answer.stop.as_deref() == Some("pause_turn"),
+    }
+}
+
+/// Signs a summary.
+fn issue_summary(request: &Request<'_>, answer: &mut Answer) -> Issued {
+    let content = answer.whole_text();
+    let last = list(&request.body["messages"]).last();
+    let summarized = Summarized {
+        preserves: request.rules.preserves_thinking,
+        top: Prefix::top_digest(request.body),
+        prefix: Prefix::of_answer(request.body).digest(),
+        last: last.map_or("", |it| text(&it["role"])).to_owned(),
+        text: digest(&content),
+    };
+    let signature = summarized.spell();
+    answer.signature = Some(signature.clone());
+    Issued {
+        model: request.model.to_owned(),
+        content: vec![json!({"type": "compaction", "content": content, "signature": signature})],
+        paused: false,
     }
 }
 

@@ -1,8 +1,8 @@
 //! What each Claude model accepts, as of November 2026.
 //!
 //! Sources: the migration guides and "What's new" pages of Claude Opus 5.5, Sonnet 5.5, Haiku 5.5, and
-//! Fable 5.2, and "Mid-conversation system messages" (platform.claude.com). Where they leave a case
-//! open, the stricter reading is used.
+//! Fable 5.2, "Mid-conversation system messages", and "Compaction on demand" (platform.claude.com).
+//! Where they leave a case open, the stricter reading is used.
 
 /// Rules of a model.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +18,8 @@ pub(super) struct Claude {
     pub(super) forces_calls: bool,
     /// True if `messages` may contain the role `system`.
     pub(super) has_system_messages: bool,
+    /// True if it summarizes conversations on demand.
+    pub(super) compacts: bool,
     /// Maximum of `max_tokens`.
     pub(super) output: u64,
     /// Values of `output_config.effort`; none are accepted if empty.
@@ -44,8 +46,14 @@ const FIRST: Claude = Claude {
     has_budget: false,
     forces_calls: false,
     has_system_messages: true,
+    compacts: true,
     output: 128_000,
     efforts: ALL,
+};
+
+const WITHOUT_COMPACTION: Claude = Claude {
+    compacts: false,
+    ..FIRST
 };
 
 /// A model before preserved thinking.
@@ -55,6 +63,7 @@ const EARLIER: Claude = Claude {
     has_budget: true,
     forces_calls: true,
     has_system_messages: false,
+    compacts: false,
     output: 64_000,
     efforts: &["low", "medium", "high", "max"],
 };
@@ -62,6 +71,9 @@ const EARLIER: Claude = Claude {
 /// The rules by the beginning of a model's name. The first match counts. A later member of a family
 /// is taken for its present one.
 const MODELS: &[(&str, Claude)] = &[
+    // The documentation of compaction is older than these two.
+    ("claude-fable-5-2", WITHOUT_COMPACTION),
+    ("claude-mythos-5-2", WITHOUT_COMPACTION),
     ("claude-fable-5", FIRST),
     ("claude-mythos-5", FIRST),
     ("claude-opus-5-", FIRST),
@@ -76,7 +88,7 @@ const MODELS: &[(&str, Claude)] = &[
         "claude-haiku-5-",
         Claude {
             off: Off::UpToHigh,
-            ..FIRST
+            ..WITHOUT_COMPACTION
         },
     ),
     (
@@ -91,6 +103,7 @@ const MODELS: &[(&str, Claude)] = &[
         "claude-opus-4-8",
         Claude {
             has_system_messages: true,
+            compacts: true,
             output: 128_000,
             efforts: ALL,
             has_budget: false,

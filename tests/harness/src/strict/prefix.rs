@@ -3,17 +3,22 @@
 //! Source: "Prefix checks on thinking blocks" and "Fix a thinking block bound to a different
 //! conversation" (platform.claude.com, November 2026). Cache marks are not compared. A thinking block
 //! that was left out or moved changes the prefix of those after it.
+//!
+//! The block of a summary that the service wrote stands for the prefix of its request, if `system` and
+//! `tools` are the same and the speaker changes below it ("Compaction and preserved thinking",
+//! September 2026). Otherwise it is a block like any other.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::list;
+use super::token::Summarized;
+use super::{list, text};
 
 /// The digest of a growing prefix.
-#[derive(Clone)]
-pub(super) struct Prefix(DefaultHasher);
+#[derive(Clone, Copy)]
+pub(super) struct Prefix(u64);
 
 /// A block of a request.
 pub(super) struct Placed<'a> {
@@ -36,10 +41,15 @@ impl Placed<'_> {
 impl Prefix {
     /// The part of the prefix that all blocks share.
     fn of_top(body: &Json) -> Self {
-        let mut prefix = Self(DefaultHasher::new());
+        let mut prefix = Self(0);
         prefix.add("system", &as_blocks(&body["system"]));
         prefix.add("tools", &body["tools"]);
         prefix
+    }
+
+    /// Returns the digest of `system` and `tools`.
+    pub(super) fn top_digest(body: &Json) -> u64 {
+        Self::of_top(body).0
     }
 
     /// The prefix of what the model says next.
@@ -50,12 +60,36 @@ impl Prefix {
     /// Adds a block. The borders of messages do not count, because the service joins messages of
     /// one role.
     pub(super) fn add(&mut self, role: &str, block: &Json) {
-        role.hash(&mut self.0);
-        canonical(block).hash(&mut self.0);
+        let mut hasher = DefaultHasher::new();
+        (self.0, role, canonical(block)).hash(&mut hasher);
+        self.0 = hasher.finish();
     }
 
-    pub(super) fn digest(&self) -> u64 {
-        self.0.finish()
+    pub(super) fn digest(self) -> u64 {
+        self.0
+    }
+
+    /// Adds the block of a summary, which goes first.
+    fn add_summary(&mut self, body: &Json, role: &str, block: &Json) {
+        let messages = list(&body["messages"]);
+        let is_alone = list(&messages[0]["content"]).len() == 1;
+        let next = if is_alone {
+            messages.get(1)
+        } else {
+            messages.first()
+        };
+        let next = next.map_or("", |it| text(&it["role"]));
+        match Summarized::read(text(&block["signature"])) {
+            Some(summarized)
+                if summarized.preserves
+                    && summarized.top == self.0
+                    && next != summarized.last
+                    && next != "system" =>
+            {
+                self.0 = summarized.prefix;
+            }
+            _ => self.add(role, block),
+        }
     }
 }
 
@@ -79,7 +113,11 @@ fn walk(body: &Json) -> (Prefix, Vec<Placed<'_>>) {
                 block,
                 prefix: prefix.digest(),
             });
-            prefix.add(role, block);
+            if block["type"] == "compaction" && (index, at) == (0, 0) {
+                prefix.add_summary(body, role, block);
+            } else {
+                prefix.add(role, block);
+            }
         }
     }
     (prefix, found)

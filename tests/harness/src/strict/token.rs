@@ -68,6 +68,47 @@ impl Token {
     }
 }
 
+/// What the signature of a summary is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Summarized {
+    /// True if the model that wrote it binds its thinking.
+    pub(super) preserves: bool,
+    /// Digest of `system` and `tools` of its request.
+    pub(super) top: u64,
+    /// Digest of the whole request.
+    pub(super) prefix: u64,
+    /// The last speaker in the request.
+    pub(super) last: String,
+    /// Digest of the summary.
+    pub(super) text: u64,
+}
+
+impl Summarized {
+    pub(super) fn spell(&self) -> String {
+        let token = Token {
+            account: Account::named("summary"),
+            model: self.last.clone(),
+            prefix: self.prefix,
+            text: self.text,
+            serial: format!("{} {:x}", self.preserves, self.top),
+        };
+        token.spell()
+    }
+
+    /// Reads a signature. Returns `None` if no service issued it.
+    pub(super) fn read(spelled: &str) -> Option<Self> {
+        let token = Token::read(spelled)?;
+        let (preserves, top) = token.serial.split_once(' ')?;
+        Some(Self {
+            preserves: preserves == "true",
+            top: u64::from_str_radix(top, 16).ok()?,
+            prefix: token.prefix,
+            last: token.model,
+            text: token.text,
+        })
+    }
+}
+
 /// The digest of a text.
 pub(super) fn digest(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();

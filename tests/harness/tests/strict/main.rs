@@ -7,4 +7,5 @@ mod anthropic;
 mod client;
 mod others;
 mod parameters;
+mod summaries;
 mod tools;

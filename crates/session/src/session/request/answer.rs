@@ -198,6 +198,7 @@ impl Open {
             | StreamEvent::Thinking(_)
             | StreamEvent::ThinkingEnd { .. }
             | StreamEvent::RedactedThinking(_)
+            | StreamEvent::Summary(_)
             | StreamEvent::ToolUse(_)
             | StreamEvent::Exact(_)
             | StreamEvent::Remark(_)

@@ -4,6 +4,7 @@
 //! Runs on blocking threads: a long chat takes some milliseconds, and keys must not wait.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,9 +12,10 @@ use agent::answer::Ids;
 use chat::Problem;
 use chat::context;
 use chat::document::{Document, Message, Parsed, Role};
-use chat::prompt::{Own, Prompt, build_with};
+use chat::prompt::{Own, Prompt, Selection, build_with};
 use chat::references::Piece;
 use chat::result_files;
+use chat::summary::SignedSummary;
 use chat::text::Text;
 use policy::frontmatter::{self, Evaluated, Expansion, Known, Source};
 use policy::references::{Agreed, Contexts, Folders, Sources, Trouble, resolve};
@@ -26,11 +28,15 @@ use super::contexts::{Collected, ContextPlaces};
 use super::references::Unresolved;
 use super::sent::{OfferedTools, Referring, SharedLedger, remove_refused};
 use super::shorten::{Shortening, shorten_results};
-use super::summary::{comment_of, typed_summaries};
+use super::summary::typed_summaries;
 use crate::context::ContextFacts;
-use crate::sent::{Sending, SentText};
+use crate::endpoint;
+use crate::sent::{self, Sending, SentText};
 use crate::session::WorkInput;
 use crate::session::ctx::{Ctx, Inbox};
+
+/// The remark about thinking that is bound to what a summary replaces.
+const UNSENT_THINKING: &str = "The model's earlier thinking is not sent, because it is bound to the messages that the summary replaces.";
 
 /// Everything that a request is built from.
 pub(super) struct RequestSource {
@@ -58,6 +64,8 @@ struct Resolved {
     first: usize,
     own: Own,
     tools: OfferedTools,
+    /// The summary at `first` as its provider signed it.
+    signed: Option<SignedSummary>,
     sending: Sending,
     contexts: Contexts,
     /// Warnings about what is left out.
@@ -72,6 +80,8 @@ pub(super) struct Weighed {
     pub(super) first: usize,
     pub(super) own: Own,
     tools: OfferedTools,
+    /// The summary at `first` as its provider signed it.
+    pub(super) signed: Option<SignedSummary>,
 }
 
 impl Weighed {
@@ -82,15 +92,25 @@ impl Weighed {
 
     /// Returns the request. Blocking.
     pub(super) fn prompt(&self) -> Prompt {
+        self.prompt_until(self.document().messages.len())
+    }
+
+    /// Returns the request without the messages from `end` on. Blocking.
+    pub(super) fn prompt_until(&self, end: usize) -> Prompt {
+        let messages = self.first..end;
+        let is_signed = self.signed.is_some();
         let document = self.document();
-        self.source
-            .prompt(&document, &self.tools, &self.own, self.first)
+        let source = &self.source;
+        let (prompt, _) = source.prompt(&document, &self.tools, &self.own, messages, is_signed);
+        prompt
     }
 }
 
 /// A request that is ready to be encoded.
 pub(super) struct Built {
     pub(super) prompt: Prompt,
+    /// The summary that it begins with, as its provider signed it.
+    pub(super) signed: Option<SignedSummary>,
     /// Ids of the calls in the chat, which the answer's calls must not repeat.
     pub(super) ids: Ids,
     /// A sentence about the cost of new tools, unless the provider takes them at their place.
@@ -181,18 +201,30 @@ impl RequestSource {
         // Relative paths of tools start there, too.
         let folder = &self.folders.chat;
         let (contexts, warnings) = collected.texts(folder, &self.folders.secrets);
-        let first = self.ledger.lock().summary(document, &self.typed);
+        let mut ledger = self.ledger.lock();
+        let first = ledger.summary(document, &self.typed);
         let mut sending = Sending {
             text: SentText::of(document, first),
-            summary: comment_of(document, first),
+            summary: ledger.new_summary(document, first),
             ..Sending::default()
         };
+        drop(ledger);
         let mut own = self.own(referring, &contexts, &mut sending)?;
         let tools = self.offered(document, first, &mut own, &mut sending);
+        // With the tools and the system prompt that the request would have.
+        let basis = || {
+            let summary = Selection {
+                is_signed: true,
+                ..Selection::as_written(first..first + 1)
+            };
+            sent::basis(&build_with(document, &tools.first, &own, &summary))
+        };
+        let signed = self.ledger.lock().signed(document, first, basis);
         Ok(Resolved {
             first,
             own,
             tools,
+            signed,
             sending,
             contexts,
             warnings,
@@ -209,14 +241,20 @@ impl RequestSource {
             first,
             own,
             tools,
+            signed,
             sending,
             contexts,
             warnings,
         } = self
             .resolved(&document, referring, collected)
             .map_err(|troubles| self.unresolved(troubles))?;
+        // Before the request is recorded, with which a summary that was typed is no longer new.
+        let messages = first..document.messages.len();
+        let is_signed = signed.is_some();
+        let (prompt, unsent) = self.prompt(&document, &tools, &own, messages, is_signed);
         // Only now: a request that is not sent needs no remarks.
         let remarks = referring.damaged().into_iter().chain(warnings);
+        let remarks = remarks.chain(unsent.map(str::to_owned));
         for remark in remarks.chain(self.changed_files(referring)) {
             self.inbox.deliver(WorkInput::Remark(remark));
         }
@@ -226,7 +264,8 @@ impl RequestSource {
             self.ledger.record(sending);
         }
         Ok(Built {
-            prompt: self.prompt(&document, &tools, &own, first),
+            prompt,
+            signed,
             ids: Ids::of(&document),
             new_tools: tools.news,
         })
@@ -239,7 +278,11 @@ impl RequestSource {
     ) -> Result<Weighed, Problem> {
         let document = self.document();
         let Resolved {
-            first, own, tools, ..
+            first,
+            own,
+            tools,
+            signed,
+            ..
         } = self
             .resolved(&document, referring, collected)
             .map_err(|troubles| Problem::new(described(&troubles), "Correct it first."))?;
@@ -255,7 +298,7 @@ impl RequestSource {
                 ledger.result_tokens(id, it)
             }),
             shortenable: Shortening::find(&document, first, &ledger).savings(),
-            answered: ledger.answered().filter(|_| has_answer).map(|it| it.tokens),
+            answered: { ledger.answered_with(&document, first) }.filter(|_| has_answer),
             sent: sent.map(|it| match it.edited(&document, first) {
                 Some(edited) => edited.line,
                 None => it.end(&document, first),
@@ -269,23 +312,37 @@ impl RequestSource {
             first,
             own,
             tools,
+            signed,
         })
     }
 
+    /// Returns the request with some messages, and a remark about thinking that it leaves out because
+    /// of the summary.
     fn prompt(
         &self,
         document: &Document<'_>,
         tools: &OfferedTools,
         own: &Own,
-        first: usize,
-    ) -> Prompt {
+        messages: Range<usize>,
+        is_signed: bool,
+    ) -> (Prompt, Option<&'static str>) {
+        let first = messages.start;
         let ledger = self.ledger.lock();
         let exact = |message: &Message| ledger.exact(document, message);
-        let mut prompt = build_with(document, &tools.first, own, first, &exact);
-        remove_refused(document, first, &ledger, &mut prompt);
+        let selection = Selection {
+            messages,
+            is_signed,
+            exact: &exact,
+        };
+        let mut prompt = build_with(document, &tools.first, own, &selection);
+        let variable = |name: &str| tools::variable(name);
+        let binds = endpoint::target(&self.rules.settings, &variable).binds_thinking;
+        let bound = ledger.bound_thinking(document, first, is_signed);
+        let bound = bound.filter(|_| binds);
+        let is_unsent = remove_refused(document, first, &ledger, bound, &mut prompt);
         shorten_results(&ledger, &mut prompt);
         result_files::attach(&mut prompt, |id, line| ledger.result_file(id, line));
-        prompt
+        (prompt, is_unsent.then_some(UNSENT_THINKING))
     }
 
     /// Resolves the references of the user's messages.

@@ -123,6 +123,7 @@ fn known_tariff(
         provider,
         model,
         context,
+        ..
     } = match destination {
         Some(Ok(Destination::Tutor)) => RequestTarget::tutor(),
         Some(Ok(server)) => return tariff(server),

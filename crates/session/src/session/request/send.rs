@@ -68,7 +68,7 @@ impl Request {
     }
 
     /// Returns the question about an unknown price, if autopilot has a limit that needs one.
-    fn price_check(&self, ctx: &Ctx) -> Option<PriceCheck> {
+    pub(super) fn price_check(&self, ctx: &Ctx) -> Option<PriceCheck> {
         let options = &ctx.rules().options;
         let max_cost = options.max_cost.filter(|_| options.autopilot)?;
         Some(PriceCheck {
@@ -173,7 +173,7 @@ impl Sending {
             () = cancel.cancelled() => return,
             found = self.destination() => found,
         };
-        let destination = tokio::select! {
+        let mut destination = tokio::select! {
             biased;
             () = cancel.cancelled() => return,
             agreed = self.agree_to_price(destination) => agreed,
@@ -191,6 +191,9 @@ impl Sending {
                 && !takes_later_tools(to)
             {
                 self.deliver(Input::Work(WorkInput::Remark(text)));
+            }
+            if let Ok(Destination::Server(_, parameters)) = &mut destination {
+                parameters.signed_summary = built.signed;
             }
             built.prompt
         });

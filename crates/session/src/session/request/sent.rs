@@ -208,7 +208,7 @@ impl RequestSource {
     pub(super) fn referring(&self) -> Referring {
         let document = self.document();
         let ledger = self.ledger.of(self.path.as_deref());
-        let mut places = Places::new(&document);
+        let mut places = ledger.places(&document);
         let summary = ledger.summary(&document, &self.typed);
         let messages = chat::references::in_document(&document).into_iter();
         let is_sent =
@@ -305,23 +305,21 @@ impl RequestSource {
             };
         };
         let mut first = first.to_vec();
+        // A message that is not sent offers no tools.
+        first.extend(ledger.added_above(document, summary));
         let mut known: HashSet<String> = first.iter().map(|it| it.name.clone()).collect();
-        let mut places = Places::new(document);
+        let mut places = ledger.places(document);
         let messages = document.messages.iter().enumerate();
         // A summary has the place of the message above it.
         let users = messages.filter(|(_, it)| it.role == Role::You && !it.is_summary);
         let users: Vec<_> = users.collect();
         if ledger.has_added() {
-            for (index, message) in &users {
+            for (index, message) in users.iter().filter(|(at, _)| *at >= summary) {
                 let added = ledger.added(places.above(message.lines.end));
-                let added = added.as_deref().unwrap_or_default();
-                known.extend(added.iter().map(|it| it.name.clone()));
-                // A message that is not sent offers no tools.
-                if *index < summary {
-                    first.extend_from_slice(added);
-                } else {
-                    add_tools(document, own, *index, added.to_vec());
-                }
+                let added = added.iter().flat_map(|it| it.iter());
+                // Providers refuse two tools with one name.
+                let added = added.filter(|it| known.insert(it.name.clone()));
+                add_tools(document, own, *index, added.cloned().collect());
             }
         }
         let news = offered.iter().filter(|it| !known.contains(&it.name));
@@ -360,36 +358,43 @@ fn add_tools(document: &Document<'_>, own: &mut Own, index: usize, tools: Vec<To
     parts.push(Part::ToolsAdded(tools));
 }
 
-/// Removes the model's thinking above the last place at which it was refused.
+/// Removes the model's thinking above the last place at which it was refused, and above the place
+/// `bound`, at which it is bound to messages that the summary replaces. Returns true if any was.
 pub(super) fn remove_refused(
     document: &Document<'_>,
     summary: usize,
     ledger: &Ledger,
+    bound: Option<Hash>,
     prompt: &mut Prompt,
-) {
-    let bound = ledger.unsent_thinking(document, summary);
+) -> bool {
     if !ledger.has_refused() && bound.is_none() {
-        return;
+        return false;
     }
-    let mut places = Places::new(document);
-    let mut refused = 0;
+    let mut places = ledger.places(document);
+    let (mut refused, mut replaced) = (0, 0);
     for (index, message) in document.messages.iter().enumerate() {
         let place = places.above(message.lines.end);
         if bound == Some(place) {
-            refused = index + 1;
+            replaced = index + 1;
         } else if ledger.is_refused(place) {
             refused = index;
         }
     }
-    let above = document.messages.iter().take(refused).skip(summary);
-    let blocks = above.flat_map(|it| document.blocks_of(it));
+    let above = document.messages.iter().take(refused.max(replaced));
+    let blocks = above.skip(summary).flat_map(|it| document.blocks_of(it));
     let mut left = blocks.filter(|it| matches!(it, Block::Thinking(_))).count();
+    let mut has_signed = false;
     for message in &mut prompt.messages {
         let had = left;
         // The prompt has the thinking of the document in the same order.
         message.parts.retain(|part| match part {
-            Part::Thinking { .. } if left > 0 => {
+            Part::Thinking {
+                signature,
+                redacted,
+                ..
+            } if left > 0 => {
                 left -= 1;
+                has_signed |= signature.is_some() || *redacted;
                 false
             }
             _ => true,
@@ -402,6 +407,7 @@ pub(super) fn remove_refused(
         }
     }
     prompt.messages.retain(|it| !it.is_empty());
+    has_signed && replaced > refused
 }
 
 /// How a file differs from what was sent of it.
@@ -447,7 +453,7 @@ fn compare(document: &Document<'_>, typed: &HashSet<usize>, ledger: &Ledger) -> 
         };
     };
     let mut marks: Vec<SentItem> = Vec::new();
-    let mut places = Places::new(document);
+    let mut places = ledger.places(document);
     for pieces in chat::references::in_document(document).values() {
         let found = places_of(pieces, &mut places);
         for (at, place) in found {
@@ -485,7 +491,7 @@ fn compare(document: &Document<'_>, typed: &HashSet<usize>, ledger: &Ledger) -> 
         edited: edited.map(|it| (it.line, cost(it.line, it.share))),
         refresh: cost(first, sent.share_from(document, summary, first)),
         summaries,
-        tokens: ledger.answered().map(|it| it.tokens),
+        tokens: ledger.answered_with(document, summary),
         marks,
     }
 }
@@ -596,10 +602,11 @@ impl Request {
         let Some(last) = messages.rfind(|it| it.role == Role::You) else {
             return;
         };
-        let place = Places::new(&document).above(last.lines.end);
-        let (ledger, path) = (self.sent.ledger(), ctx.place.path().map(Path::to_owned));
+        let ledger = self.sent.ledger();
         // Not in the background: the next key must find it.
-        ledger.of(path.as_deref()).note_refused(place);
+        let mut ledger = ledger.of(ctx.place.path());
+        let place = ledger.places(&document).above(last.lines.end);
+        ledger.note_refused(place);
     }
 
     /// Keeps the answer that ends at a line in the form in which its provider sent it.
@@ -622,6 +629,7 @@ impl Request {
         let answered = Answered {
             tokens: usage.context(),
             binds_thinking: model.preserved_thinking == Some(true),
+            summary: self.summary_key(ctx),
         };
         let (ledger, path) = (self.sent.ledger(), ctx.place.path().map(Path::to_owned));
         in_background(move || ledger.of(path.as_deref()).note_answer(answered));

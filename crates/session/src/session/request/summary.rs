@@ -6,29 +6,33 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use agent::answer::{AnswerBuilder, AnswerEvent};
+use agent::transport;
 use chat::Problem;
 use chat::context::{BYTES_PER_TOKEN, tokens};
 use chat::document::{Document, Role};
 use chat::prompt::Prompt;
-use chat::summary::{self, Summary};
+use chat::summary::{self, SignedSummary, Summary};
 use chat::text::Lines;
 use provider::catalogue::ThinkingKind;
-use provider::{StreamEvent, Thinking, ThinkingLevel};
+use provider::{Endpoint, Feature, Parameters, StreamEvent, Thinking, ThinkingLevel};
 use tokio::sync::mpsc;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 use tools::SeenFiles;
+use tools::objects::Hash;
 
 use super::Request;
 use super::answer::Open;
 use super::build_request::{RequestSource, Weighed};
 use super::send::{DestinationFinder, tariff};
 use super::shorten::shorten_all;
+use super::unknown_price::PriceCheck;
 use super::usage::Meter;
 use crate::audit::now;
 use crate::endpoint::{self, Destination};
 use crate::frontend::SessionEvent;
 use crate::protocol::{DiagnosticItem, Display, ReviewClosed, ReviewQuestion, ReviewSubject};
+use crate::sent::{self, WrittenSummary};
 use crate::session::WorkInput;
 use crate::session::buffer::moved;
 use crate::session::ctx::{Ctx, Inbox};
@@ -42,6 +46,8 @@ const KEPT: f64 = 0.1;
 /// The share of the context that the conversation may have in the request for its summary. Texts with
 /// many tokens per byte, such as data, fit as well.
 const ASKED: f64 = 0.5;
+/// The share of the context up to which the provider summarizes the conversation itself.
+const LARGEST: f64 = 0.9;
 /// The share of the context that a summary should have.
 const WRITTEN: f64 = 0.08;
 /// Words that a summary should have at least and at most.
@@ -53,21 +59,56 @@ const AGAIN: f64 = 0.2;
 /// Requests for one summary, of which the second asks for fewer words.
 const TRIES: u32 = 2;
 
+/// What the user should know about a summary that the provider wrote.
+const SIGNED: &str = "The provider wrote and signed this summary. Without a change, the model's thinking in the messages below it stays \
+                      valid; with one, the summary is sent as text.";
+
 /// What is known about summaries in a chat.
 #[derive(Debug, Default)]
 pub(super) struct Summaries {
-    /// Tokens of the last request of this session and its answer; 0 if a summary was placed since.
-    tokens: Option<u64>,
+    /// Tokens of the last request of this session and its answer.
+    counted: Option<Tokens>,
     /// The tokens of the chat when a summary was last offered or placed, or could not be made.
-    settled: Option<u64>,
+    settled: Option<Tokens>,
+}
+
+/// Tokens of the chat as it is sent with one summary.
+#[derive(Debug, Clone, Copy)]
+struct Tokens {
+    count: u64,
+    /// The hash of the summary's comment; `None` without a summary. When a summary is placed, undone,
+    /// or deleted, the number says nothing any more.
+    summary: Option<Hash>,
+}
+
+/// A summary that the user may edit before it gets its place.
+pub struct Draft {
+    summary: Summary,
+    /// The same as the provider wrote it, if it did.
+    written: Option<WrittenSummary>,
 }
 
 /// The end of a request for a summary.
 pub struct Drafted {
     /// True if a request waits for it.
     sends: bool,
-    draft: Result<Summary, Problem>,
-    meter: Meter,
+    draft: Result<Draft, NoDraft>,
+    /// One for each request to the model.
+    meters: Vec<Meter>,
+}
+
+/// Why there is no draft.
+enum NoDraft {
+    Failed(Problem),
+    /// The user does not pay for it, so nothing else is sent either.
+    Refused(Problem),
+    Cancelled,
+}
+
+impl From<Problem> for NoDraft {
+    fn from(problem: Problem) -> Self {
+        Self::Failed(problem)
+    }
 }
 
 /// What follows from the end of a request for a summary.
@@ -102,8 +143,9 @@ impl Request {
             wishes,
             finder: DestinationFinder::of(ctx),
             inbox: ctx.inbox.clone(),
+            price_check: self.price_check(ctx),
             cancel,
-            tokens: self.context_tokens(ctx),
+            tokens: self.context_tokens(ctx).map(|it| it.count),
         };
         let source = self.request_source(ctx, SeenFiles::default());
         tokio::spawn(summarizing.run(source));
@@ -133,13 +175,15 @@ impl Request {
 
     /// Returns about how many tokens the next request has, if they reach `context.compact_at` and a
     /// summary is possible. Never, if the model's limit or the tokens of the chat are not known.
-    fn nearly_full(&self, ctx: &Ctx) -> Option<u64> {
+    fn nearly_full(&self, ctx: &Ctx) -> Option<Tokens> {
         let settings = &ctx.rules().settings;
         let share = settings.context.compact_at()?;
         let limit = endpoint::target(settings, &|name| tools::variable(name)).context?;
         let tokens = self.context_tokens(ctx)?;
-        let settled = self.summaries.settled.map(|at| at as f64 * (1.0 + AGAIN));
-        if (tokens as f64) < settled.unwrap_or(limit as f64 * share) {
+        let settled = self.summaries.settled;
+        let settled = settled.filter(|it| it.summary == tokens.summary);
+        let settled = settled.map(|at| at.count as f64 * (1.0 + AGAIN));
+        if (tokens.count as f64) < settled.unwrap_or(limit as f64 * share) {
             return None;
         }
         let document = ctx.buffer.document();
@@ -151,69 +195,91 @@ impl Request {
         replaced.is_ok().then_some(tokens)
     }
 
-    /// Returns about how many tokens the next request has, as far as its provider counted the last one.
-    fn context_tokens(&self, ctx: &Ctx) -> Option<u64> {
-        let counted = self.summaries.tokens.or_else(|| {
-            // Only on the command line is the chat not compared with the ledger.
-            let is_compared = !ctx.editor.is_headless();
-            if is_compared {
-                return self.sent_tokens();
-            }
-            let ledger = self.sent.ledger();
-            let ledger = ledger.of(ctx.place.path());
-            ledger.answered().map(|it| it.tokens)
-        })?;
+    /// Returns about how many tokens the next request has, if its provider counts them.
+    fn context_tokens(&self, ctx: &Ctx) -> Option<Tokens> {
         let document = ctx.buffer.document();
+        let ledger = self.sent.ledger();
+        let ledger = ledger.of(ctx.place.path());
+        let answered = ledger.answered().map(|it| Tokens {
+            count: it.tokens,
+            summary: it.summary,
+        });
+        let counted = self.summaries.counted.or(answered)?;
+        let first = ledger.summary(&document, &typed_summaries(ctx));
+        let summary = sent::key(&document, first);
         let mut messages = document.messages.iter().rev();
         let last = messages.find(|it| it.role == Role::Assistant)?;
+        let (counted, below) = if counted.summary == summary {
+            (counted.count, last.lines.end)
+        } else {
+            (0, document.messages[first].lines.start)
+        };
         let end = document.text().line_count();
-        let below = document.text().slice(last.lines.end.min(end)..end).len();
-        Some(counted + tokens(below) as u64)
+        let below = document.text().slice(below.min(end)..end).len();
+        Some(Tokens {
+            count: counted + tokens(below) as u64,
+            summary,
+        })
+    }
+
+    /// Returns the hash of the comment of the summary that the next request begins with.
+    pub(super) fn summary_key(&self, ctx: &Ctx) -> Option<Hash> {
+        let document = ctx.buffer.document();
+        let ledger = self.sent.ledger();
+        let ledger = ledger.of(ctx.place.path());
+        sent::key(&document, ledger.summary(&document, &typed_summaries(ctx)))
     }
 
     /// Notes how many tokens the last request and its answer had.
-    pub(super) fn note_context(&mut self, tokens: u64) {
-        self.summaries.tokens = Some(tokens);
+    pub(super) fn note_context(&mut self, ctx: &Ctx, tokens: u64) {
+        let summary = self.summary_key(ctx);
+        self.summaries.counted = Some(Tokens {
+            count: tokens,
+            summary,
+        });
         // The last summary saved enough for another one.
         let most = |at: u64| at as f64 * (1.0 - LEAST_SAVED);
         let settled = self.summaries.settled;
-        self.summaries.settled = settled.filter(|at| tokens as f64 > most(*at));
+        self.summaries.settled = settled.filter(|at| tokens as f64 > most(at.count));
     }
 
     /// Takes the end of a request for a summary. Shows the draft, unless the chat waits for it. Returns
-    /// its cost in dollars and what follows; `None` if it was cancelled, so that its end follows.
+    /// its cost in dollars and what follows; nothing does if it was cancelled, so that its end follows.
     pub(in crate::session) fn drafted(
         &mut self,
         ctx: &Ctx,
         number: u64,
         drafted: Drafted,
-    ) -> Option<(Option<f64>, AfterDraft)> {
-        self.open_as(number).filter(|open| open.end.is_none())?;
-        self.open = None;
+    ) -> (f64, Option<AfterDraft>) {
         let Drafted {
             sends,
             draft,
-            meter,
+            meters,
         } = drafted;
-        let cost = meter.add_usage(ctx);
+        let costs = meters.into_iter().filter_map(|it| it.add_usage(ctx));
+        let cost = costs.sum();
+        if self.open_as(number).is_none_or(|open| open.end.is_some()) {
+            return (cost, None);
+        }
+        self.open = None;
         // The chat may have changed meanwhile.
         let draft = match draft {
-            Ok(draft) if sends => match draft.place(&ctx.buffer.document()) {
+            Ok(draft) if sends => match draft.summary.place(&ctx.buffer.document()) {
                 Ok(_) => Ok(draft),
-                Err(why) => Err(Problem::new(why, "")),
+                Err(why) => Err(NoDraft::Failed(Problem::new(why, ""))),
             },
             draft => draft,
         };
         let next = match draft {
-            Ok(draft) if sends => {
-                self.place(ctx, &draft);
-                AfterDraft::Place(draft)
-            }
+            Ok(draft) if sends => AfterDraft::Place(self.place(ctx, draft)),
             Ok(draft) => {
+                if draft.written.is_some() {
+                    ctx.inform(SIGNED);
+                }
                 review(ctx, draft, None);
                 AfterDraft::Rest
             }
-            Err(problem) if sends => {
+            Err(NoDraft::Failed(problem)) if sends => {
                 self.summaries.settled = self.context_tokens(ctx);
                 ctx.warn(format!(
                     "{} The chat is sent without a summary.",
@@ -221,25 +287,26 @@ impl Request {
                 ));
                 AfterDraft::Send
             }
-            Err(problem) => {
+            Err(NoDraft::Failed(problem) | NoDraft::Refused(problem)) => {
                 ctx.editor.report_problem(&problem);
                 AfterDraft::Rest
             }
+            Err(NoDraft::Cancelled) => AfterDraft::Rest,
         };
-        Some((cost, next))
+        (cost, Some(next))
     }
 
     /// Takes a draft that the user wrote. Returns it, or shows it again if it cannot be placed now.
     pub(in crate::session) fn draft_written(
         &mut self,
         ctx: &Ctx,
-        draft: Summary,
+        draft: Draft,
         is_working: bool,
     ) -> Option<Summary> {
         let placed = if is_working {
             Err("Something is running in the chat.")
         } else {
-            draft.place(&ctx.buffer.document()).map(drop)
+            draft.summary.place(&ctx.buffer.document()).map(drop)
         };
         if let Err(why) = placed {
             let note = format!("{why} Nothing was put into the chat. Correct it, then :w again.");
@@ -251,47 +318,54 @@ impl Request {
             call: REVIEW.to_owned(),
         };
         ctx.editor.show(Display::ReviewClosed(closed));
-        self.place(ctx, &draft);
-        Some(draft)
+        Some(self.place(ctx, draft))
     }
 
-    /// Notes that a summary gets its place, and that old results are sent shortened from then on.
-    fn place(&mut self, ctx: &Ctx, summary: &Summary) {
+    /// Notes that a summary gets its place. Unless it is sent as the provider wrote it, old results are
+    /// sent shortened from then on.
+    fn place(&mut self, ctx: &Ctx, draft: Draft) -> Summary {
+        let Draft { summary, written } = draft;
+        let written = written.filter(|it| it.summary.content.trim() == summary.text.trim());
         let document = ctx.buffer.document();
+        // It saved enough only if the chat grows beyond what it has now.
+        self.summaries.settled = self.context_tokens(ctx).map(|it| Tokens {
+            summary: Some(sent::comment_key(&summary.comment())),
+            ..it
+        });
         // Not in the background: the next request must find it.
         let ledger = self.sent.ledger();
         let mut ledger = ledger.of(ctx.place.path());
-        ledger.note_summary(&document, &summary.comment());
-        shorten_all(&document, summary.end(), &mut ledger);
+        let is_written = written.is_some();
+        ledger.note_summary(&document, &summary, written);
+        if !is_written {
+            shorten_all(&document, summary.end(), &mut ledger);
+        }
         drop(ledger);
-        self.summaries = Summaries {
-            settled: self.context_tokens(ctx),
-            tokens: Some(0),
-        };
         self.sent.follow_everything();
         ctx.editor.emit(SessionEvent::Summarized {
             buffer: ctx.buffer.id(),
             messages: summary.count(),
         });
+        summary
     }
 }
 
 /// Has the user edit a draft. `note` says why it is shown again.
-fn review(ctx: &Ctx, draft: Summary, note: Option<String>) {
+fn review(ctx: &Ctx, draft: Draft, note: Option<String>) {
     let (editor, buffer) = (ctx.editor.clone(), ctx.buffer.id());
     let inbox = ctx.inbox.clone();
     let question = ReviewQuestion {
         buffer,
         call: REVIEW.to_owned(),
         subject: ReviewSubject::Summary,
-        text: draft.text.clone(),
+        text: draft.summary.text.clone(),
         note,
         problems: Vec::new(),
     };
     tokio::spawn(async move {
         if let Some(bytes) = editor.review(question).await {
             let mut draft = draft;
-            draft.text = String::from_utf8_lossy(&bytes).into_owned();
+            draft.summary.text = String::from_utf8_lossy(&bytes).into_owned();
             inbox.deliver(WorkInput::DraftWritten(draft));
         }
     });
@@ -304,6 +378,7 @@ struct Summarizing {
     wishes: String,
     finder: DestinationFinder,
     inbox: Inbox,
+    price_check: Option<PriceCheck>,
     cancel: CancellationToken,
     /// About how many tokens the next request would have.
     tokens: Option<u64>,
@@ -311,35 +386,50 @@ struct Summarizing {
 
 impl Summarizing {
     async fn run(self, source: RequestSource) {
-        let mut meter = Meter::start();
+        let mut meters = Vec::new();
         let cancel = self.cancel.clone();
         let draft = tokio::select! {
             biased;
-            () = cancel.cancelled() => return,
-            draft = self.draft(source, &mut meter) => draft,
+            () = cancel.cancelled() => Err(NoDraft::Cancelled),
+            draft = self.draft(source, &mut meters) => draft,
         };
         let (number, sends) = (self.number, self.sends);
+        // Also after a cancel, because what was read until then is paid.
         let drafted = Drafted {
             sends,
             draft,
-            meter,
+            meters,
         };
         self.inbox
             .deliver(WorkInput::Drafted(number, Box::new(drafted)));
     }
 
-    async fn draft(&self, source: RequestSource, meter: &mut Meter) -> Result<Summary, Problem> {
+    async fn draft(
+        &self,
+        source: RequestSource,
+        meters: &mut Vec<Meter>,
+    ) -> Result<Draft, NoDraft> {
         let settings = &source.rules.settings;
         let found = self.finder.find(settings, &|_| ()).await?;
-        meter.tariff = tariff(&found);
+        if let Some(check) = &self.price_check {
+            check.ask(&found).await.map_err(NoDraft::Refused)?;
+        }
         let Destination::Server(endpoint, parameters) = found else {
-            return Err(Problem::new("The tutor's chat needs no summary.", ""));
+            return Err(Problem::new("The tutor's chat needs no summary.", "").into());
         };
         let limit = parameters.about.context;
         let weighed = Arc::new(source.weigh().await?);
         let size = Size::of(limit);
         let replaced = summary::replaced(&weighed.document(), weighed.first, size.kept);
         let replaced = replaced.map_err(|why| Problem::new(why, ""))?;
+        let to = (&endpoint, &*parameters);
+        if let Some(range) = self.provider_range(&weighed, &replaced, to)
+            && let Some(draft) = self
+                .written(&weighed, range, size.words, to, meters)
+                .await?
+        {
+            return Ok(draft);
+        }
         let mut parameters = parameters;
         if parameters
             .about
@@ -355,18 +445,99 @@ impl Summarizing {
                 .prompt(&weighed, &replaced, words, &self.wishes)
                 .await?;
             let to = Destination::Server(endpoint.clone(), parameters.clone());
-            let text = self.answer(to, prompt, meter).await?;
+            let answer = self.answer(to, prompt, meters).await?;
+            if let Some(problem) = answer.problem {
+                return Err(problem.into());
+            }
+            // The answer may be a call.
+            if answer.text.trim().is_empty() {
+                let fix = "Run :Flemma compact again, or use another model.";
+                return Err(Problem::new("The model wrote no summary.", fix).into());
+            }
             let document = weighed.document();
-            let completed = summary::completed(&document, &replaced, &text);
+            let completed = summary::completed(&document, &replaced, &answer.text);
             if self.is_worth_it(&weighed, &replaced, &completed) {
-                return Ok(Summary::new(&document, replaced, completed, now()));
+                return Ok(Draft {
+                    summary: Summary::new(&document, replaced, completed, now()),
+                    written: None,
+                });
             }
             words /= 2;
         }
         Err(Problem::new(
             "The model wrote no summary that is shorter than the messages.",
             "Run :Flemma compact again with what it should keep, or use another model.",
-        ))
+        )
+        .into())
+    }
+
+    /// Returns the messages that the provider can summarize itself; `None` if it cannot, as far as that
+    /// is known.
+    fn provider_range(
+        &self,
+        weighed: &Weighed,
+        replaced: &Range<usize>,
+        (endpoint, parameters): (&Endpoint, &Parameters),
+    ) -> Option<Range<usize>> {
+        if !provider::takes_compaction(endpoint, parameters)
+            || transport::is_missing(endpoint, Feature::Compaction)
+        {
+            return None;
+        }
+        let document = weighed.document();
+        let range = summary::replaced_by_provider(&document, replaced)?;
+        // Its request has to fit, unlike ours, which is cut.
+        let bytes = summary::bytes(&document, &weighed.own, &range);
+        let tokens = self.tokens.unwrap_or_default() as f64;
+        let tokens = tokens.max(bytes as f64 / BYTES_PER_TOKEN);
+        let limit = parameters.about.context.unwrap_or(UNKNOWN_CONTEXT) as f64;
+        (tokens < limit * LARGEST).then_some(range)
+    }
+
+    /// Has the provider summarize messages itself. Returns `None` if it writes no summary, or one that
+    /// does not help.
+    async fn written(
+        &self,
+        weighed: &Arc<Weighed>,
+        range: Range<usize>,
+        words: usize,
+        (endpoint, parameters): (&Endpoint, &Parameters),
+        meters: &mut Vec<Meter>,
+    ) -> Result<Option<Draft>, NoDraft> {
+        let (of, end) = (weighed.clone(), range.end);
+        let prompt = spawn_blocking(move || of.prompt_until(end)).await;
+        let prompt = prompt.map_err(|error| not_requested(&error))?;
+        let basis = sent::basis(&prompt);
+        let wishes = &self.wishes;
+        let instructions = summary::instructions(&weighed.document(), &range, words, wishes);
+        let parameters = Parameters {
+            summarize: Some(instructions),
+            signed_summary: weighed.signed.clone(),
+            ..parameters.clone()
+        };
+        let to = Destination::Server(endpoint.clone(), Box::new(parameters));
+        let answer = match self.answer(to, prompt, meters).await {
+            Ok(answer) => answer,
+            Err(_) if transport::is_missing(endpoint, Feature::Compaction) => return Ok(None),
+            Err(problem) => return Err(problem.into()),
+        };
+        let Some(summary) = answer.summary else {
+            // A gateway that passes the request on without what it does not know.
+            if !answer.text.trim().is_empty() {
+                transport::note_missing(endpoint, Feature::Compaction);
+                let remark = Feature::Compaction.missing(endpoint);
+                self.inbox.deliver(WorkInput::Remark(remark));
+            }
+            return Ok(None);
+        };
+        if !self.is_worth_it(weighed, &range, &summary.content) {
+            return Ok(None);
+        }
+        let content = summary.content.clone();
+        Ok(Some(Draft {
+            summary: Summary::new(&weighed.document(), range, content, now()),
+            written: Some(WrittenSummary { summary, basis }),
+        }))
     }
 
     /// Returns true if a summary saves enough: of the messages that it replaces, and of the request if no
@@ -382,34 +553,51 @@ impl Summarizing {
         saved as f64 >= least * LEAST_SAVED
     }
 
-    /// Returns the text of an answer.
+    /// Returns an answer, whose tokens a new meter counts.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it was cut off.
     async fn answer(
         &self,
         to: Destination,
         prompt: Prompt,
-        meter: &mut Meter,
-    ) -> Result<String, Problem> {
+        meters: &mut Vec<Meter>,
+    ) -> Result<Wrote, Problem> {
+        meters.push(Meter::of(tariff(&to)));
         let (events, mut batches) = mpsc::unbounded_channel();
         let note = Box::new(|_| ());
         let models = self.finder.models.clone();
         let sending = models.answer(to, prompt, events, note, self.cancel.clone());
         let reading = async {
-            let (mut answer, mut text) = (AnswerBuilder::default(), String::new());
+            let (mut answer, mut wrote) = (AnswerBuilder::default(), Wrote::default());
             while let Some(batch) = batches.recv().await {
                 for event in batch {
                     match &event {
-                        StreamEvent::Text(more) => text.push_str(more),
-                        StreamEvent::TextWasThinking => text.clear(),
-                        StreamEvent::Usage(usage) => meter.read(*usage),
-                        _ => {}
-                    }
-                    match answer.take(event) {
-                        Some(AnswerEvent::Complete) => return Ok(text),
-                        Some(AnswerEvent::Limited(problem) | AnswerEvent::Failed(problem)) => {
-                            let fix = "Run :Flemma compact again.";
-                            return Err(Problem::new(problem.what, fix));
+                        StreamEvent::Text(more) => wrote.text.push_str(more),
+                        StreamEvent::TextWasThinking => wrote.text.clear(),
+                        StreamEvent::Summary(summary) => wrote.summary = Some(summary.clone()),
+                        StreamEvent::Usage(usage) => {
+                            meters.last_mut().into_iter().for_each(|it| it.read(*usage));
                         }
                         _ => {}
+                    }
+                    let has_ended = matches!(event, StreamEvent::Stop(_));
+                    match answer.take(event) {
+                        Some(AnswerEvent::Complete) => return Ok(wrote),
+                        Some(AnswerEvent::Limited(problem) | AnswerEvent::Failed(problem)) => {
+                            let fix = "Run :Flemma compact again.";
+                            let problem = Problem::new(problem.what, fix);
+                            if !has_ended {
+                                return Err(problem);
+                            }
+                            wrote.problem = Some(problem);
+                            return Ok(wrote);
+                        }
+                        Some(AnswerEvent::Remark(text)) => {
+                            self.inbox.deliver(WorkInput::Remark(text));
+                        }
+                        Some(AnswerEvent::Call(_) | AnswerEvent::TextWasThinking(_)) | None => {}
                     }
                 }
             }
@@ -421,6 +609,20 @@ impl Summarizing {
             () = sending => reading.await,
         }
     }
+}
+
+/// What the model wrote.
+#[derive(Default)]
+struct Wrote {
+    text: String,
+    /// The summary that was asked for as such.
+    summary: Option<SignedSummary>,
+    /// Why it does not count.
+    problem: Option<Problem>,
+}
+
+fn not_requested(error: &JoinError) -> Problem {
+    Problem::new(format!("The summary was not requested: {error}."), "")
 }
 
 /// The sizes of a summary and of its request.
@@ -459,16 +661,8 @@ impl Size {
             let (document, own) = (weighed.document(), &weighed.own);
             summary::request(&document, own, &replaced, asked, words, &wishes)
         });
-        let failed = |error| Problem::new(format!("The summary was not requested: {error}."), "");
-        prompt.await.map_err(failed)
+        prompt.await.map_err(|error| not_requested(&error))
     }
-}
-
-/// Returns the comment of the summary in a message, if there is one.
-pub(super) fn comment_of(document: &Document<'_>, message: usize) -> Option<String> {
-    let mut comments = summary::comments(document);
-    let (_, lines) = comments.find(|(at, _)| *at == message)?;
-    Some(document.lossy(lines).into_owned())
 }
 
 /// Returns the summaries whose comment the user typed in this session, by their message.

@@ -26,7 +26,13 @@ pub(crate) struct Meter {
 impl Meter {
     /// Returns a meter of a request that starts now.
     pub(super) fn start() -> Self {
+        Self::of(None)
+    }
+
+    /// Returns a meter of a request that starts now, with the prices of its model.
+    pub(super) fn of(tariff: Option<Tariff>) -> Self {
         Self {
+            tariff,
             started: now(),
             ..Self::default()
         }
@@ -57,7 +63,7 @@ impl Request {
             && meter.usage != Usage::default()
         {
             self.note_answered(ctx, meter.usage, tariff);
-            self.note_context(meter.usage.context());
+            self.note_context(ctx, meter.usage.context());
         }
         meter.add_usage(ctx)
     }

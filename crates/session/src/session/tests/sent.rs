@@ -16,7 +16,7 @@ fn chat(text: &str) -> Stage {
 }
 
 impl Stage {
-    fn writes(&self, name: &str, text: &str) -> &Self {
+    pub(super) fn writes(&self, name: &str, text: &str) -> &Self {
         fs::write(self.path(name), text).unwrap();
         self
     }
@@ -44,7 +44,7 @@ impl Stage {
     }
 
     /// Sends one more message of the user, and returns the last request for it.
-    fn asks(&self, text: &str) -> Prompt {
+    pub(super) fn asks(&self, text: &str) -> Prompt {
         let before = self.record().rests();
         self.say("steer", text)
             .wait("rest", |it| it.rests() > before);
@@ -65,7 +65,7 @@ fn shown_as_sent(record: &Record) -> Vec<(usize, u64)> {
 }
 
 /// All text that the user's messages and the system prompt of a request contain.
-fn of_user(prompt: &Prompt) -> String {
+pub(super) fn of_user(prompt: &Prompt) -> String {
     let messages = prompt
         .messages
         .iter()

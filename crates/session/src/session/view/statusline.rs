@@ -210,6 +210,7 @@ impl View {
                 provider: latest.tariff.provider,
                 model: latest.tariff.model,
                 context: latest.tariff.context,
+                ..target
             },
             None => target,
         }

@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 use serde_json::{Value as Json, json};
 
 use super::super::schemas::fits;
+use super::super::token::{Summarized, digest};
 use super::super::{Checked, Issued, list, refuse, text};
-use super::{INLINE_TOOLS, Request, TOOL_CHANGES, web};
+use super::{COMPACT, INLINE_TOOLS, Request, TOOL_CHANGES, web};
 
 /// Maximum number of cache marks.
 const MAX_MARKS: usize = 4;
@@ -36,7 +37,8 @@ fn roles(request: &Request<'_>, messages: &[Json], goes_on: bool) -> Checked {
             "messages.0: use the top-level 'system' parameter for the initial system prompt",
         );
     }
-    if first["role"] != "user" {
+    let begins_with_summary = first["content"][0]["type"] == "compaction";
+    if first["role"] != "user" && !begins_with_summary {
         return refuse("messages: first message must use the \"user\" role");
     }
     for (index, message) in messages.iter().enumerate() {
@@ -60,6 +62,7 @@ fn roles(request: &Request<'_>, messages: &[Json], goes_on: bool) -> Checked {
         }
     }
     let last = messages.last().map(|it| &it["role"]);
+    let goes_on = goes_on || request.summarizes();
     let is_prefill = last.is_some_and(|role| role == "assistant") && !goes_on;
     if is_prefill && request.rules.preserves_thinking {
         return refuse(
@@ -82,6 +85,9 @@ fn content(request: &Request<'_>, index: usize, message: &Json) -> Checked {
     for (at, block) in list(&message["content"]).iter().enumerate() {
         let place = format!("messages.{index}.content.{at}");
         block_fits(request, &place, text(&message["role"]), block)?;
+        if block["type"] == "compaction" {
+            summary(request, &place, (index, at) == (0, 0), block)?;
+        }
     }
     Ok(())
 }
@@ -90,6 +96,7 @@ fn block_fits(request: &Request<'_>, place: &str, role: &str, block: &Json) -> C
     let kind = text(&block["type"]);
     let belongs = match kind {
         "text" => true,
+        "compaction" => role != "system",
         "image" | "document" | "tool_result" => role == "user",
         "thinking" | "redacted_thinking" | "tool_use" => role == "assistant",
         "tool_addition" | "tool_removal" => role == "system",
@@ -120,6 +127,32 @@ fn block_fits(request: &Request<'_>, place: &str, role: &str, block: &Json) -> C
         "tool_addition" | "tool_removal" => tool_change(request, place, kind, &block["tool"]),
         _ => Ok(()),
     }
+}
+
+/// Checks the block of a summary: it goes first, exactly as it came.
+fn summary(request: &Request<'_>, place: &str, is_first: bool, block: &Json) -> Checked {
+    if !request.has(COMPACT) {
+        return refuse(format!(
+            "{place}: Input tag 'compaction' found using 'type' does not match any of the expected tags"
+        ));
+    }
+    if !is_first {
+        return refuse(format!("{place}: compaction_block_misplaced"));
+    }
+    let known = ["type", "content", "signature", "cache_control"];
+    let mut fields = block.as_object().into_iter().flatten();
+    if let Some((name, _)) = fields.find(|(name, _)| !known.contains(&name.as_str())) {
+        return refuse(format!(
+            "{place}.compaction.{name}: Extra inputs are not permitted"
+        ));
+    }
+    let Some(summarized) = Summarized::read(text(&block["signature"])) else {
+        return refuse(format!("{place}: compaction_signature_invalid"));
+    };
+    if summarized.text != digest(text(&block["content"])) {
+        return refuse(format!("{place}: compaction_content_mismatch"));
+    }
+    Ok(())
 }
 
 /// Checks the content of a result: a string, or a list of text, images, and documents. That of a

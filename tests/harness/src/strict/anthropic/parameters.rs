@@ -4,14 +4,44 @@ use serde_json::Value as Json;
 
 use super::super::claude::Off;
 use super::super::{Checked, refuse, text};
-use super::{BINDING, Request, UPDATES};
+use super::{BINDING, COMPACT, Request, UPDATES};
+
+/// Maximum length of the instructions for a summary.
+const MAX_INSTRUCTIONS: usize = 16_384;
 
 pub(super) fn check(request: &Request<'_>) -> Checked {
     limit(request)?;
     thinking(request)?;
     effort(request)?;
     sampling(request)?;
-    choice(request)
+    choice(request)?;
+    compaction(request)
+}
+
+/// Checks a request for a summary.
+fn compaction(request: &Request<'_>) -> Checked {
+    if !request.summarizes() {
+        return Ok(());
+    }
+    let asked = &request.body["compaction"];
+    if !request.has(COMPACT) {
+        return refuse(format!("compaction: requires anthropic-beta: {COMPACT}"));
+    }
+    if !request.rules.compacts {
+        return refuse(format!("compaction: not supported for {}", request.model));
+    }
+    let length = text(&asked["instructions"]).chars().count();
+    if asked["type"] != "summarize" || length > MAX_INSTRUCTIONS {
+        return refuse("compaction: Input should be a valid configuration");
+    }
+    let others = ["context_management", "stop_sequences"];
+    if let Some(name) = others.iter().find(|it| !request.body[**it].is_null()) {
+        return refuse(format!("compaction: cannot be combined with {name}"));
+    }
+    if matches!(text(&request.body["tool_choice"]["type"]), "any" | "tool") {
+        return refuse("compaction: cannot be combined with a forced tool_choice");
+    }
+    Ok(())
 }
 
 fn limit(request: &Request<'_>) -> Checked {
