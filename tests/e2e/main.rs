@@ -56,6 +56,7 @@ mod mcp_document;
 mod mcp_http;
 mod mcp_manual;
 mod mcp_pins;
+mod mcp_resources;
 mod mcp_serve;
 mod meanwhile;
 mod mirror;

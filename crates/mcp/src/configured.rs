@@ -261,6 +261,12 @@ pub fn one(spec: &ServerSpec, status: &ServerStatus) -> Vec<String> {
         Some(agreed) => lines.extend(agreed.iter().flat_map(|it| tool(spec, it))),
     }
     lines.extend(status.left_out.iter().cloned());
+    if status.has_resources {
+        lines.push(format!(
+            "It has resources: write @{}:URI in a message to attach one.",
+            spec.name
+        ));
+    }
     lines
 }
 

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::client::{Called, Caller, Connection, Http, PeerEvent};
 use crate::definition::{Definition, DefinitionChanges};
+use crate::resources::{ResourceContent, ResourceUri};
 use crate::spec::ServerSpec;
 
 /// Maximum starts within [`WITHIN`]; a server that ends sooner is not restarted.
@@ -72,6 +73,8 @@ pub struct ServerStatus {
     pub said: Option<Vec<Definition>>,
     /// Tools that can't be offered, one sentence each.
     pub left_out: Vec<String>,
+    /// True if the server has resources, as it said when it was started last.
+    pub has_resources: bool,
 }
 
 impl ServerStatus {
@@ -199,6 +202,40 @@ impl Server {
         connection.call(tool, arguments, caller).await
     }
 
+    /// Reads a resource, starting the server if necessary.
+    ///
+    /// # Errors
+    ///
+    /// The server can't be reached, its tools need a review, or the resource can't be read; a
+    /// phrase.
+    pub async fn read(&self, uri: &str) -> Result<ResourceContent, String> {
+        let connection = self.connection().await?;
+        self.is_reviewed()?;
+        connection.read(uri).await
+    }
+
+    /// Returns the URIs of resources that what was typed may become, starting the server if
+    /// necessary.
+    pub async fn complete_uri(&self, typed: &str) -> Vec<ResourceUri> {
+        match self.connection().await {
+            Ok(connection) if self.is_reviewed().is_ok() => connection.complete(typed).await,
+            // The reference itself says why when it is sent.
+            Ok(_) | Err(_) => Vec::new(),
+        }
+    }
+
+    /// A server that changed may be another program than the one that the user accepted, so
+    /// its text goes to no model before a review.
+    fn is_reviewed(&self) -> Result<(), String> {
+        if self.lock().changes().need_review() {
+            let name = &self.spec.name;
+            return Err(format!(
+                "it describes its tools differently than when you accepted them; see `:Flemma mcp {name}`"
+            ));
+        }
+        Ok(())
+    }
+
     fn is_agreed(&self, tool: &str) -> Result<(), String> {
         let status = self.lock();
         let find = |list: &Option<Vec<Definition>>| {
@@ -267,6 +304,11 @@ impl Server {
     fn hear(self: Arc<Self>, event: PeerEvent) {
         match event {
             PeerEvent::Declined(asked) => (self.news)(ServerEvent::Declined(asked)),
+            PeerEvent::ResourcesChanged => drop(tokio::spawn(async move {
+                if let Some(connection) = &self.live.lock().await.connection {
+                    connection.forget_resources();
+                }
+            })),
             PeerEvent::ToolsChanged => drop(tokio::spawn(async move {
                 // Waits for a start in progress, whose list may be older than this event.
                 let connection = self.live.lock().await.connection.clone();
@@ -289,6 +331,7 @@ impl Server {
             // A server that was restarted and still differs was reported before.
             let is_new = status.said.as_ref() != Some(&offered.definitions);
             status.left_out = offered.left_out;
+            status.has_resources = connection.has_resources();
             status.said = Some(offered.definitions);
             // The user hasn't seen this server's tools before, so there is nothing to
             // compare with.

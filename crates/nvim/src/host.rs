@@ -57,11 +57,12 @@ impl Host {
         let (sources, changes) = Sources::new();
         let scripts = Scripts::new(sources.clone());
         let usage = UsageHistory::logged(UsageLog::open(&state_dir::path()));
-        let stores = Stores::new(usage, scripts.clone());
+        let servers = mcp_servers::servers(sources.clone(), editor.clone());
+        let stores = Stores::new(usage, scripts.clone(), servers.clone());
         let shared = Shared::new(settings, &catalogue, stores);
         let shared = Arc::new(shared);
         Self {
-            servers: mcp_servers::servers(sources.clone(), editor.clone()),
+            servers,
             editor,
             catalogue,
             sources,

@@ -17,7 +17,7 @@ use tools::sources::Sources;
 use super::Project;
 use super::pins::Pins;
 use super::{Consent, HttpOf};
-use crate::{Server, ServerEvent, ServerSpec, ServerTool};
+use crate::{ResourceContent, ResourceUri, Server, ServerEvent, ServerSpec, ServerTool};
 
 /// The servers. Cheap to clone.
 #[derive(Clone)]
@@ -189,6 +189,39 @@ impl Servers {
                 );
             }
         });
+    }
+
+    /// Reads a resource of a server.
+    ///
+    /// # Errors
+    ///
+    /// There is no such server, or the resource can't be read; the end of a sentence that
+    /// begins with the reference.
+    pub async fn read(&self, name: &str, uri: &str) -> Result<ResourceContent, String> {
+        let server = self.named(name).map_err(|problem| {
+            format!("cannot be read. {problem} A backslash before it makes it text.")
+        })?;
+        let read = server.read(uri).await;
+        read.map_err(|why| format!("cannot be read from the MCP server \"{name}\": {why}."))
+    }
+
+    /// Returns the URIs of a server's resources that what was typed may become.
+    pub async fn complete_uri(&self, server: &str, typed: &str) -> Vec<ResourceUri> {
+        match self.named(server) {
+            Ok(server) => server.complete_uri(typed).await,
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the names of the servers that have resources, or may have some.
+    pub fn with_resources(&self) -> Vec<String> {
+        let state = self.0.state();
+        let servers = state.live.values().filter(|server| {
+            let status = server.status();
+            // Nothing is known about a server that was not started yet.
+            status.has_resources || status.said.is_none()
+        });
+        servers.map(|it| it.spec.name.clone()).collect()
     }
 
     /// `:Flemma mcp`: describes one server, or all.
@@ -392,8 +425,13 @@ impl Inner {
         }
         self.publish(server);
         if is_meeting {
+            let resources = if server.status().has_resources {
+                format!(" and resources, to which you refer as @{name}:URI")
+            } else {
+                String::new()
+            };
             let text = format!(
-                "The MCP server \"{name}\" offers {count} tools. `:Flemma mcp {name}` lists them."
+                "The MCP server \"{name}\" offers {count} tools{resources}. `:Flemma mcp {name}` lists them."
             );
             self.notify(Level::Info, text);
         }

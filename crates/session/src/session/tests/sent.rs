@@ -44,7 +44,7 @@ impl Stage {
     }
 
     /// Sends one more message of the user, and returns the last request for it.
-    fn asks(&self, text: &str) -> Prompt {
+    pub(super) fn asks(&self, text: &str) -> Prompt {
         let before = self.record().rests();
         self.say("steer", text)
             .wait("rest", |it| it.rests() > before);
