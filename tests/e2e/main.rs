@@ -54,6 +54,7 @@ mod mcp_asks;
 mod mcp_client;
 mod mcp_document;
 mod mcp_http;
+mod mcp_login;
 mod mcp_manual;
 mod mcp_pins;
 mod mcp_resources;

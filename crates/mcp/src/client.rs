@@ -3,7 +3,9 @@
 //! Only this module and `client/` refer to the SDK for using servers. Knows no registry and
 //! no user, and trusts nothing a server says.
 
+mod callback;
 mod http;
+mod login;
 mod mend;
 mod peer;
 mod reach;
@@ -38,6 +40,8 @@ use crate::content::ResultContent;
 use crate::definition::{Definition, MOST_TOOLS, clean};
 use crate::spec::ServerSpec;
 
+pub(crate) use login::Login;
+pub use login::{LOG_LIMIT, Logins, NoLogins};
 pub use peer::PATIENCE;
 pub use peer::PeerEvent;
 
@@ -50,8 +54,32 @@ const ROUNDS: usize = 10;
 /// Maximum bytes of a server's text quoted in our messages.
 const SAID: usize = 500;
 
-/// Returns the HTTP client, created on first use.
-pub type Http = Arc<dyn Fn() -> Result<reqwest::Client, String> + Send + Sync>;
+/// How servers at addresses are reached.
+#[derive(Clone)]
+pub struct Http {
+    client: HttpClientOf,
+    logins: Arc<dyn Logins>,
+}
+
+/// Returns the HTTP client for an address, created on first use. It follows no redirects.
+type HttpClientOf = Arc<dyn Fn(&str) -> Result<reqwest::Client, String> + Send + Sync>;
+
+impl Http {
+    /// Reaches addresses with these clients, and keeps no logins.
+    pub fn new(
+        client: impl Fn(&str) -> Result<reqwest::Client, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            client: Arc::new(client),
+            logins: Arc::new(NoLogins),
+        }
+    }
+
+    /// Keeps logins in a store.
+    pub fn with_logins(self, logins: Arc<dyn Logins>) -> Self {
+        Self { logins, ..self }
+    }
+}
 
 /// A connected server. Dropping it ends its program.
 pub struct Connection {
@@ -111,11 +139,12 @@ impl Connection {
     pub async fn open(
         spec: &ServerSpec,
         http: &Http,
+        login: Option<&Arc<Login>>,
         events: impl Fn(PeerEvent) + Send + Sync + 'static,
     ) -> Result<Self, String> {
         let peer = Peer::new(&spec.name, Arc::new(events));
         let trouble = Trouble::new();
-        let opened = reach::open(spec, http, peer.clone(), trouble.clone());
+        let opened = reach::open(spec, http, login, peer.clone(), trouble.clone());
         // On a timeout the future is dropped, which also ends the program that it started.
         let Ok(opened) = timeout(READY, opened).await else {
             return Err(format!(
@@ -345,8 +374,11 @@ fn value(result: Result<ServerResult, ServiceError>) -> Result<Value, ServiceErr
 }
 
 /// The message for a server that requires a login.
-const LOGIN: &str = "it requires a login (OAuth), which Flemma doesn't support. Put a token into its \
-                     headers, for example Authorization = \"Bearer ${TOKEN}\"";
+const LOGIN: &str = "it requires a login (OAuth). Run `:Flemma mcp:login` or `flemma mcp login` with its name, or \
+                     put a valid token into its headers, for example Authorization = \"Bearer ${TOKEN}\"";
+/// The message for a server whose login has too few rights.
+const RIGHTS: &str = "it requires a login with more rights. Run `:Flemma mcp:login` or `flemma mcp login` with \
+                      its name";
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
@@ -365,6 +397,9 @@ fn sending(error: &(dyn Error + 'static)) -> String {
         {
             next = Some(error);
             continue;
+        }
+        if wants_rights(error) {
+            return RIGHTS.to_owned();
         }
         if wants_login(error) {
             return LOGIN.to_owned();
@@ -396,16 +431,15 @@ fn said(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-fn wants_login(error: &(dyn Error + 'static)) -> bool {
-    let is_refused = |error: &HttpError| match error {
-        HttpError::AuthRequired(_) | HttpError::InsufficientScope(_) => true,
-        // A 401 without `WWW-Authenticate`, so the SDK reports it as any other error.
-        HttpError::UnexpectedServerResponse(said) => said.starts_with("HTTP 401"),
-        _ => false,
-    };
-    error.is::<AuthRequiredError>()
-        || error.is::<InsufficientScopeError>()
+fn wants_rights(error: &(dyn Error + 'static)) -> bool {
+    let is_refused = |error: &HttpError| matches!(error, HttpError::InsufficientScope(_));
+    error.is::<InsufficientScopeError>()
         || error.downcast_ref::<HttpError>().is_some_and(is_refused)
+}
+
+fn wants_login(error: &(dyn Error + 'static)) -> bool {
+    let is_refused = |error: &HttpError| matches!(error, HttpError::AuthRequired(_));
+    error.is::<AuthRequiredError>() || error.downcast_ref::<HttpError>().is_some_and(is_refused)
 }
 
 /// Explains a failed handshake as a phrase; `None` if the error's own text is clear.

@@ -18,10 +18,12 @@ mod tool;
 pub mod configured;
 pub mod serve;
 
-pub use client::{Called, Caller, Http};
+pub use client::{Called, Caller, Http, LOG_LIMIT, Logins, NoLogins};
 pub use definition::{Definition, DefinitionChanges, clean};
 pub use elicit::defaults;
 pub use resources::{ResourceContent, ResourceUri};
 pub use server::{PinnedTools, Server, ServerEvent, ServerStatus, State};
-pub use spec::{Identity, Reach, ServerSpec, project_table, read as read_specs};
+pub use spec::{
+    ClientSecret, Identity, OauthClient, Reach, ServerSpec, project_table, read as read_specs,
+};
 pub use tool::ServerTool;

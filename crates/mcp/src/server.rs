@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::client::{Called, Caller, Connection, Http, PeerEvent};
+use crate::client::{Called, Caller, Connection, Http, Login, PeerEvent};
 use crate::definition::{Definition, DefinitionChanges};
 use crate::resources::{ResourceContent, ResourceUri};
 use crate::spec::ServerSpec;
@@ -58,6 +58,8 @@ pub enum State {
     Running,
     /// The server can't be reached; the reason.
     Failed(String),
+    /// The server refused the last request without a login, or with too few rights.
+    NeedsLogin,
 }
 
 /// Status of a server, for display.
@@ -75,6 +77,8 @@ pub struct ServerStatus {
     pub left_out: Vec<String>,
     /// True if the server has resources, as it said when it was started last.
     pub has_resources: bool,
+    /// Why the last login failed.
+    pub login_problem: Option<String>,
 }
 
 impl ServerStatus {
@@ -107,6 +111,8 @@ pub struct Server {
     /// How to connect to it.
     pub spec: ServerSpec,
     http: Http,
+    /// `None` for a program, and for a server with a configured `Authorization`.
+    login: Option<Arc<Login>>,
     news: Box<dyn Fn(ServerEvent) + Send + Sync>,
     status: Mutex<ServerStatus>,
     live: tokio::sync::Mutex<Live>,
@@ -129,8 +135,10 @@ impl Server {
     ) -> Arc<Self> {
         let mut status = ServerStatus::default();
         status.agree(agreed);
+        let login = Login::of(&spec, &http);
         Arc::new_cyclic(|this| Self {
             spec,
+            login,
             http,
             news: Box::new(news),
             status: Mutex::new(status),
@@ -151,7 +159,41 @@ impl Server {
         if ended && status.state == State::Running {
             status.state = State::Resting;
         }
+        if self.login.as_ref().is_some_and(|it| it.is_needed()) {
+            status.state = State::NeedsLogin;
+        }
         status
+    }
+
+    /// Logs in: `visit` gets the address that the user has to open. The next use connects anew,
+    /// with the login.
+    ///
+    /// # Errors
+    ///
+    /// There is no login; a phrase.
+    pub async fn log_in(&self, visit: &(dyn Fn(&str) + Send + Sync)) -> Result<(), String> {
+        let done = self.login()?.log_in(visit).await;
+        self.lock().login_problem = done.as_ref().err().cloned();
+        done?;
+        self.stop().await;
+        Ok(())
+    }
+
+    /// Removes the stored login. Returns false if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The store can't be changed; a phrase.
+    pub async fn log_out(&self) -> Result<bool, String> {
+        let had = self.login()?.forget().await?;
+        self.stop().await;
+        Ok(had)
+    }
+
+    fn login(&self) -> Result<&Arc<Login>, String> {
+        self.login.as_ref().ok_or_else(|| {
+            "only servers with a url and without an Authorization header have logins".to_owned()
+        })
     }
 
     /// Starts the server unless it runs, and requests its tools.
@@ -296,7 +338,8 @@ impl Server {
                 server.hear(event);
             }
         };
-        let connection = Arc::new(Connection::open(&self.spec, &self.http, heard).await?);
+        let connection =
+            Arc::new(Connection::open(&self.spec, &self.http, self.login.as_ref(), heard).await?);
         self.learn(&connection).await?;
         Ok(connection)
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerEvent, ServerSpec, State};
+use mcp::{Called, Caller, Http, PinnedTools, Reach, Server, ServerEvent, ServerSpec, State};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoElicitation, Progress};
@@ -39,7 +39,7 @@ fn fake(how: &str) -> Fake {
     );
     let news = Arc::new(Mutex::new(Vec::new()));
     let heard = news.clone();
-    let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
+    let no_http = Http::new(|_| Err("there is no HTTP here".to_owned()));
     let server = Server::new(spec, PinnedTools::Never, no_http, move |it| {
         heard.lock().unwrap().push(it)
     });
