@@ -357,3 +357,19 @@ async fn an_unreadable_answer_fails_its_call_at_once() {
     }
     assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
 }
+
+#[tokio::test]
+async fn a_server_whose_tools_need_a_review_gives_no_resources() {
+    let changed = fake("well");
+    changed.server.agreed_elsewhere(PinnedTools::To(Vec::new()));
+    let why = changed.server.read("note://today").await.unwrap_err();
+    let review = "it describes its tools differently than when you accepted them";
+    assert!(why.contains(review), "{why}");
+    assert_eq!(changed.server.complete_uri("").await, []);
+    let without_tools = fake("resources");
+    without_tools
+        .server
+        .agreed_elsewhere(PinnedTools::To(Vec::new()));
+    let read = without_tools.server.read("note://a%20b").await.unwrap();
+    assert_eq!(read.bytes, b"two words\n");
+}
