@@ -44,6 +44,10 @@ fn a_resource_is_sent_and_its_text_has_no_effect() {
     let provider = Provider::anthropic([Answer::says("Well."), Answer::says("Fine.")]);
     let editor = ask_with(&provider, options());
     editor.keys("GoRead @docs:note://today.<Esc><C-]>");
+    wait_message(
+        &editor,
+        "The MCP server \"docs\" has resources: write @docs:URI",
+    );
     wait_end(&editor, "Well.\n\n@You:\n\n");
     let first = sent(&provider, 0);
     assert!(first.contains("Buy milk.\n@You:\n```\n"), "{first}");

@@ -486,14 +486,19 @@ impl Inner {
         }
         self.publish(server);
         if is_meeting {
-            let resources = if server.status().has_resources {
-                format!(" and resources, to which you refer as @{name}:URI")
-            } else {
-                String::new()
-            };
-            let text = format!(
-                "The MCP server \"{name}\" offers {count} tools{resources}. `:Flemma mcp {name}` lists them."
-            );
+            let has_resources = server.status().has_resources;
+            let mut text = format!("The MCP server \"{name}\" ");
+            if count > 0 || !has_resources {
+                text.push_str(&format!(
+                    "offers {count} tools. `:Flemma mcp {name}` lists them."
+                ));
+            }
+            if has_resources {
+                let and = if count > 0 { " It " } else { "" };
+                text.push_str(&format!(
+                    "{and}has resources: write @{name}:URI in a message to attach one."
+                ));
+            }
             self.notify(Level::Info, text);
         }
     }
