@@ -36,7 +36,7 @@ local CAPABILITIES = {
   hoverProvider = true,
   codeActionProvider = { codeActionKinds = { "quickfix" } },
   codeLensProvider = {},
-  completionProvider = { triggerCharacters = { "@", "/", ".", "=", '"', "'" } },
+  completionProvider = { triggerCharacters = { "@", "/", ":", ".", "=", '"', "'" } },
 }
 
 ---@type integer? Id of the client that serves all chats.

@@ -214,4 +214,10 @@ function M.event(event)
   end
 end
 
+--- Opens the page of a login, whose address is also in a message.
+---@param message flemma.protocol.Visit
+function M.visit(message)
+  vim.ui.open(message.url)
+end
+
 return M

@@ -39,6 +39,7 @@ M.RECEIVERS = {
   report = "flemma.report",
   notify = "flemma.notices",
   event = "flemma.notices",
+  visit = "flemma.notices",
   statusline = "flemma.status",
   looked_up = "flemma.lookup",
   usage = "flemma.usage",
@@ -127,6 +128,7 @@ M.SHOWN = {
 
 -- Messages from the host to Lua, and parts of them.
 
+---@alias flemma.protocol.Visit { url: string }
 ---@alias flemma.protocol.Welcome { protocol: integer, version: string }
 ---@alias flemma.protocol.Change { first: integer, last: integer, lines: string[] }
 ---@alias flemma.protocol.Anchor { anchor: integer, line: integer, column: integer }

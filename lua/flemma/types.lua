@@ -215,7 +215,7 @@
 ---@field extra_args? string[] Additional arguments for bubblewrap, after Flemma's.
 
 ---@class flemma.Options.mcp
----@field servers? table<string, { command?: string|string[], args?: string[], env?: table<string, string>, cwd?: string, url?: string, headers?: table<string, string>, timeout?: integer, type?: "stdio"|"http" }> Servers of the Model Context Protocol, see |flemma-mcp-servers|. A server is a program with its arguments, or an address:
+---@field servers? table<string, { command?: string|string[], args?: string[], env?: table<string, string>, cwd?: string, url?: string, headers?: table<string, string>, oauth?: { client_id?: string, client_secret?: string, client_metadata_url?: string, scopes?: string[], callback_port?: integer }, timeout?: integer, type?: "stdio"|"http" }> Servers of the Model Context Protocol, see |flemma-mcp-servers|. A server is a program with its arguments, or an address:
 ---@field project? boolean Whether the servers of a project's `.mcp.json` are used as well, after `:Flemma mcp:trust`.
 
 ---@class flemma.Options.trust

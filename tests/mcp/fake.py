@@ -2,8 +2,8 @@
 
 The first argument is how it starts: "well", "modern" (the newest version of the protocol), "silent"
 (no responses), "exit" (prints a reason and ends), "garbage" (output that is not the protocol),
-"surrogates" (half a character in a description, and an empty cursor), or "unasked" (asks the user
-before any call). Further misbehavior is in its tools.
+"surrogates" (half a character in a description, and an empty cursor), "unasked" (asks the user
+before any call), or "resources" (resources instead of tools). Further misbehavior is in its tools.
 """
 
 import json
@@ -155,6 +155,43 @@ def call(request, name, value, token):
     return text("no such tool", True)
 
 
+def resources():
+    """Returns the contents of the resources, which a file can replace."""
+    png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    contents = {
+        "note://today": {"text": "Buy milk.\n@You:\n```\n", "mimeType": "text/plain"},
+        "note://a b": {"text": "two words\n"},
+        "note://picture": {"blob": png, "mimeType": "image/png"},
+        "note://sound": {"blob": "//8A", "mimeType": "audio/wav"},
+        "note://large": {"text": "x" * (17 * 1024 * 1024)},
+    }
+    if STORE and os.path.exists(STORE):
+        with open(STORE, encoding="utf-8") as file:
+            contents.update(json.load(file))
+    return contents
+
+
+CITIES = {"fr": ["paris", "pau"], "nz": ["wellington"]}
+
+
+def of_resources(method, params):
+    """Returns the result of a request for resources; None for another one."""
+    if method == "resources/list":
+        return {"resources": [{"uri": uri, "name": uri[7:]} for uri in resources()]}
+    if method == "resources/templates/list":
+        return {"resourceTemplates": [{"uriTemplate": "city://{country}/{name}", "name": "a city"}]}
+    if method == "completion/complete":
+        argument = params["argument"]
+        known = params.get("context", {}).get("arguments", {})
+        values = list(CITIES) if argument["name"] == "country" else CITIES.get(known.get("country"), [])
+        return {"completion": {"values": [it for it in values if it.startswith(argument["value"])]}}
+    if method == "resources/read":
+        uri = params["uri"]
+        content = resources().get(uri)
+        return content and {"contents": [{"uri": uri, **content}]}
+    return None
+
+
 LOGINS = []
 
 
@@ -186,10 +223,18 @@ def receive(request):
     if method == "initialize":
         info = {"name": "fake", "version": "1"}
         capabilities = {"tools": {"listChanged": True}}
+        if HOW == "resources":
+            capabilities = {"resources": {}, "completions": {}}
         version = request["params"]["protocolVersion"]
         send(id=request["id"], result={"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
     elif method == "ping":
         send(id=request["id"], result={})
+    elif method and HOW == "resources" and (result := of_resources(method, request.get("params") or {})):
+        send(id=request["id"], result=result)
+    elif method == "resources/read" and HOW == "resources":
+        send(id=request["id"], error={"code": -32002, "message": "Resource not found"})
+    elif method == "tools/list" and HOW == "resources":
+        send(id=request["id"], error={"code": -32601, "message": "no tools here"})
     elif method == "tools/list" and HOW == "surrogates":
         tools = described()
         tools[0]["description"] += " \ud83d"

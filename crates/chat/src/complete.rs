@@ -4,7 +4,7 @@
 //! Knows neither tools nor files nor options: a session has the words.
 
 use crate::document::{Block, Document, Role};
-use crate::references::{BUFFER, STARTS};
+use crate::references::{BUFFER, STARTS, server_at_start};
 use crate::status::placeholder_words;
 
 /// A word that is being written.
@@ -33,6 +33,8 @@ pub enum WordKind {
     File,
     /// The name of an open buffer, after `@buffer:`.
     Buffer,
+    /// The URI of a resource, after `@` and the name of an MCP server.
+    Resource,
     /// The status of a placeholder.
     Status,
     /// An option of the frontmatter, with the tables that lead to it.
@@ -131,6 +133,7 @@ fn in_message(document: &Document<'_>, line: usize, before: &str) -> Option<(usi
         _ if !is_prose => return None,
         (true, true, _) => WordKind::File,
         (_, true, _) if opened.starts_with(BUFFER) => WordKind::Buffer,
+        (_, true, _) if server_at_start(opened).is_some() => WordKind::Resource,
         _ if !is_name => return None,
         (_, true, true) => WordKind::RoleOrTool,
         (_, true, false) => WordKind::Tool,
@@ -171,6 +174,9 @@ mod tests {
         completes("@You: é @../x|", "@../x", WordKind::File);
         completes("@You: @buffer:src/a|", "@buffer:src/a", WordKind::Buffer);
         completes("@You:\nSee @diff:s|", "@diff:s", WordKind::Tool);
+        completes("@You:\nSee (@docs:|", "@docs:", WordKind::Resource);
+        completes("@You: @docs:a://b?c|", "@docs:a://b?c", WordKind::Resource);
+        completes("@You:\n@System:|", "@System:", WordKind::RoleOrTool);
         completes("@Assistant:\nHm.\n\n@Yo|", "@Yo", WordKind::Role);
     }
 

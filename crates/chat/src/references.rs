@@ -1,6 +1,6 @@
-//! References in the user's text: template expressions `{{ … }}`, files `@./path`, and the
-//! state of the editor, as in `@diff`. A text is split into pieces; joining the pieces as
-//! written gives the text.
+//! References in the user's text: template expressions `{{ … }}`, files `@./path`, the state
+//! of the editor, as in `@diff`, and resources of MCP servers, `@server:uri`. A text is split
+//! into pieces; joining the pieces as written gives the text.
 //!
 //! Evaluates and reads nothing, and is never applied to results or answers. Markdown code
 //! contains no references. Elsewhere, a backslash before a reference makes it text and is
@@ -21,8 +21,8 @@ use std::ops::Range;
 use crate::document::{Document, PARAGRAPH_BREAK, Role};
 use crate::markdown;
 
-pub(crate) use context::is_context;
-pub use context::{BUFFER, CONTEXTS, ContextSource, DiffScope};
+pub use context::{BUFFER, CONTEXTS, ContextSource, DiffScope, encoded_uri, server_at_start};
+pub(crate) use context::{begins_resource, is_context};
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub enum Piece {
         /// The source text.
         written: String,
     },
-    /// `@diff`, `@buffer:NAME`, and similar references.
+    /// `@diff`, `@buffer:NAME`, `@server:uri`, and similar references.
     Context {
         /// The source that it names.
         source: ContextSource,
@@ -121,12 +121,21 @@ pub fn in_document(document: &Document<'_>) -> BTreeMap<usize, Vec<Piece>> {
 /// Returns a path as written in a reference: blanks and what would end it become `%20` and
 /// the like.
 pub fn encoded(path: &str) -> String {
-    let last = path.chars().count().saturating_sub(1);
+    let is_special = |it: char| it.is_whitespace() || it == '%' || it == ';';
+    // Punctuation at the end would count as part of the sentence.
+    with_escapes(path, is_special, |it| !it.is_alphanumeric() && it != '/')
+}
+
+/// Percent-encodes special characters, and the last one if it `ends` the reference.
+fn with_escapes(
+    text: &str,
+    is_special: impl Fn(char) -> bool,
+    ends: impl Fn(char) -> bool,
+) -> String {
+    let last = text.chars().count().saturating_sub(1);
     let mut written = String::new();
-    for (at, letter) in path.chars().enumerate() {
-        // Punctuation at the end would count as part of the sentence.
-        let ends = at == last && !letter.is_alphanumeric() && letter != '/';
-        if letter.is_whitespace() || letter == '%' || letter == ';' || ends {
+    for (at, letter) in text.chars().enumerate() {
+        if is_special(letter) || at == last && ends(letter) {
             let mut bytes = [0; 4];
             for byte in letter.encode_utf8(&mut bytes).bytes() {
                 written.push_str(&format!("%{byte:02X}"));

@@ -2,7 +2,7 @@
 //! structure of a chat and refers to nothing.
 
 use crate::document::{Document, Role};
-use crate::references::{BUFFER, CONTEXTS};
+use crate::references::{BUFFER, CONTEXTS, begins_resource};
 use crate::scan::{self, LineStart, escape_line, line_start};
 use crate::write::{TextEdit, append_message};
 
@@ -55,7 +55,8 @@ fn refers(before: &str, rest: &str) -> bool {
     // Inside a word, the host takes no reference, and would keep the backslash.
     let continues = |last: char| last.is_ascii_alphanumeric() || "_@/.%+\\-".contains(last);
     let mut words = CONTEXTS.iter().map(|(sign, _)| *sign).chain([BUFFER]);
-    !before.chars().next_back().is_some_and(continues) && words.any(|it| rest.starts_with(it))
+    !before.chars().next_back().is_some_and(continues)
+        && (words.any(|it| rest.starts_with(it)) || begins_resource(rest))
 }
 
 /// Replaces the variables of a template. `value` returns that of a name, which may have several

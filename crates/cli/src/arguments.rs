@@ -498,6 +498,22 @@ pub enum McpCommand {
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
     },
+    /// Log in at a server: prints an address to open in a browser.
+    Login {
+        /// Name of the server.
+        server: String,
+        /// Read the options from this file instead of `flemma/config.toml`.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+    },
+    /// Remove the login at a server.
+    Logout {
+        /// Name of the server.
+        server: String,
+        /// Read the options from this file instead of `flemma/config.toml`.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+    },
     /// Trust the servers in the project's `.mcp.json`, with its current content.
     Trust,
 }

@@ -268,7 +268,10 @@ async fn server_findings(options: &Value) -> Vec<Finding> {
     });
     let mut findings: Vec<Finding> = warnings.collect();
     let pins = pins();
-    let servers: Vec<Arc<Server>> = specs.into_iter().map(|it| known(&pins, it, http)).collect();
+    let servers: Vec<Arc<Server>> = specs
+        .into_iter()
+        .map(|it| known(&pins, it, &http()))
+        .collect();
     findings.extend(join_all(servers.iter().map(|it| started(it))).await);
     if findings.is_empty() {
         findings.push(Finding::new("info", "None is configured.".to_owned()));

@@ -41,6 +41,8 @@ pub fn command(mcp: Mcp) -> ExitCode {
             config,
         } => list(server.as_deref(), start, config),
         McpCommand::Accept { server, config } => accept(&server, config),
+        McpCommand::Login { server, config } => log_in(&server, config),
+        McpCommand::Logout { server, config } => log_out(&server, config),
         McpCommand::Trust => trust(),
     }
 }
@@ -55,7 +57,7 @@ fn list(name: Option<&str>, start: bool, file: Option<PathBuf>) -> ExitCode {
     let chosen = specs
         .into_iter()
         .filter(|it| name.is_none_or(|name| it.name == name));
-    let servers: Vec<Arc<Server>> = chosen.map(|spec| known(&pins, spec, http)).collect();
+    let servers: Vec<Arc<Server>> = chosen.map(|spec| known(&pins, spec, &http())).collect();
     if let (Some(name), []) = (name, servers.as_slice()) {
         return unknown(name);
     }
@@ -85,15 +87,11 @@ fn unknown(name: &str) -> ExitCode {
 
 /// Accepts the current tools of a server.
 fn accept(name: &str, file: Option<PathBuf>) -> ExitCode {
-    let (specs, _) = match specs(file) {
-        Ok(found) => found,
+    let pins = pins();
+    let server = match named(name, file) {
+        Ok(server) => server,
         Err(code) => return code,
     };
-    let pins = pins();
-    let Some(spec) = specs.into_iter().find(|it| it.name == name) else {
-        return unknown(name);
-    };
-    let server = known(&pins, spec, http);
     let started = block_on(start(&server));
     if let Some(problem) = started.unwrap_or_else(Some) {
         return fail(Code::Error, &[problem]);
@@ -108,6 +106,56 @@ fn accept(name: &str, file: Option<PathBuf>) -> ExitCode {
     }
     let used = format!("The {count} tools of \"{name}\" are used as it describes them now.");
     print(&[changes, vec![used]].concat()).into()
+}
+
+/// Logs in at a server: prints the address to open, and waits.
+fn log_in(name: &str, file: Option<PathBuf>) -> ExitCode {
+    let server = match named(name, file) {
+        Ok(server) => server,
+        Err(code) => return code,
+    };
+    let done = block_on(async {
+        let visit = |address: &str| {
+            terminal::report(&format!(
+                "Open this address in your browser to log in:\n{address}"
+            ));
+        };
+        server.log_in(&visit).await
+    });
+    match done.unwrap_or_else(Err) {
+        Ok(()) => print(&[format!("You are logged in to the MCP server \"{name}\".")]).into(),
+        Err(why) => Code::Error.report(&format!(
+            "You are not logged in to the MCP server \"{name}\": {why}."
+        )),
+    }
+}
+
+/// Removes the login at a server.
+fn log_out(name: &str, file: Option<PathBuf>) -> ExitCode {
+    let server = match named(name, file) {
+        Ok(server) => server,
+        Err(code) => return code,
+    };
+    match block_on(server.log_out()).unwrap_or_else(Err) {
+        Ok(had) => {
+            let not = if had { "no longer" } else { "not" };
+            print(&[format!(
+                "You are {not} logged in to the MCP server \"{name}\"."
+            )])
+            .into()
+        }
+        Err(why) => Code::Error.report(&format!(
+            "The login at the MCP server \"{name}\" stays: {why}."
+        )),
+    }
+}
+
+/// Returns a configured server.
+fn named(name: &str, file: Option<PathBuf>) -> Result<Arc<Server>, ExitCode> {
+    let (specs, _) = specs(file)?;
+    let spec = specs.into_iter().find(|it| it.name == name);
+    let spec = spec.ok_or_else(|| unknown(name))?;
+    Ok(known(&pins(), spec, &http()))
 }
 
 fn not_stored(name: &str, error: &std::io::Error) -> String {

@@ -2,13 +2,16 @@
 //! suite expects of a server, and `client URL` uses a server as the suite expects of a
 //! client. Both use the code of the host. See `make test-mcp`.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::tool::{ToolDefinition, ToolOutcome};
 use mcp::serve::{Guard, ServedCall, ToolServer, serve_http};
-use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerSpec};
+use mcp::{
+    Called, Caller, Http, Logins, OauthClient, PinnedTools, Reach, Server, ServerSpec, State,
+};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -102,7 +105,71 @@ fn caller() -> Caller {
     }
 }
 
-/// Connects to a server and calls each of its tools once.
+/// The logins, in memory.
+#[derive(Default)]
+struct Memory(Mutex<BTreeMap<String, String>>);
+
+impl Logins for Memory {
+    fn load(&self, key: &str) -> Result<Option<String>, String> {
+        let logins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(logins.get(key).cloned())
+    }
+
+    fn store(&self, key: &str, login: Option<&str>) -> Result<(), String> {
+        let mut logins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match login {
+            Some(login) => logins.insert(key.to_owned(), login.to_owned()),
+            None => logins.remove(key),
+        };
+        Ok(())
+    }
+
+    fn lock(&self) -> Result<Box<dyn Send>, String> {
+        Ok(Box::new(()))
+    }
+}
+
+/// The client that the suite has registered, or one with the suite's client metadata document.
+fn oauth() -> OauthClient {
+    let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
+    let context: Value = serde_json::from_str(&context).unwrap_or_default();
+    let named = |name: &str| context[name].as_str().map(str::to_owned);
+    OauthClient {
+        id: named("client_id"),
+        secret: named("client_secret").map(Into::into),
+        metadata_url: Some("https://conformance-test.local/client-metadata.json".to_owned()),
+        ..OauthClient::default()
+    }
+}
+
+fn browser() -> Result<reqwest::Client, String> {
+    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+    client.build().map_err(|error| error.to_string())
+}
+
+/// Logs in as a user who agrees at once.
+async fn log_in(server: &Server) -> Result<(), String> {
+    if server.status().state != State::NeedsLogin {
+        return Err("no login is needed".to_owned());
+    }
+    let visit = |address: &str| {
+        let address = address.to_owned();
+        tokio::spawn(async move {
+            let browser = browser()?;
+            let page = browser.get(&address).send().await;
+            let page = page.map_err(|error| error.to_string())?;
+            let location = page
+                .headers()
+                .get("location")
+                .and_then(|it| it.to_str().ok());
+            let answer = browser.get(location.unwrap_or_default()).send().await;
+            answer.map(drop).map_err(|error| error.to_string())
+        });
+    };
+    server.log_in(&visit).await
+}
+
+/// Connects to a server, logs in if it requires that, and calls each of its tools once.
 async fn client(url: String) -> Result<(), String> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let spec = ServerSpec::new(
@@ -111,15 +178,17 @@ async fn client(url: String) -> Result<(), String> {
         Reach::Http {
             url,
             headers: Default::default(),
+            oauth: oauth(),
         },
     );
-    let http = || {
-        reqwest::Client::builder()
-            .build()
-            .map_err(|error| error.to_string())
-    };
-    let server = Server::new(spec, PinnedTools::Never, Arc::new(http), |_| {});
-    server.start().await?;
+    let http = Http::new(|_| browser()).with_logins(Arc::new(Memory::default()));
+    let server = Server::new(spec, PinnedTools::Never, http, |_| {});
+    if let Err(why) = server.start().await {
+        log_in(&server)
+            .await
+            .map_err(|error| format!("{why}; {error}"))?;
+        server.start().await?;
+    }
     for tool in server.status().agreed.unwrap_or_default() {
         let arguments = match tool.name.as_str() {
             "add_numbers" => json!({"a": 5, "b": 3}),
@@ -128,7 +197,14 @@ async fn client(url: String) -> Result<(), String> {
         let Value::Object(arguments) = arguments else {
             continue;
         };
-        match server.call(&tool.name, arguments, &caller()).await {
+        let mut called = server.call(&tool.name, arguments.clone(), &caller()).await;
+        // A call may need more rights than the first login has.
+        for _ in 0..2 {
+            if matches!(called, Called::Failed(_)) && log_in(&server).await.is_ok() {
+                called = server.call(&tool.name, arguments.clone(), &caller()).await;
+            }
+        }
+        match called {
             Called::Answered { text, .. } => eprintln!("{}: {text}", tool.name),
             other => return Err(format!("{}: {other:?}", tool.name)),
         }

@@ -1,12 +1,15 @@
-//! One connection to a server: lists its tools and calls them.
+//! One connection to a server: lists its tools and calls them, and reads its resources.
 //!
 //! Only this module and `client/` refer to the SDK for using servers. Knows no registry and
 //! no user, and trusts nothing a server says.
 
+mod callback;
 mod http;
+mod login;
 mod mend;
 mod peer;
 mod reach;
+mod resources;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -16,10 +19,11 @@ use chat::result_files::ResultFile;
 use peer::Peer;
 use peer::Questions;
 use reach::Trouble;
+use resources::KnownResources;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, InputResponses, ListToolsRequest,
-    PaginatedRequestParams, PingRequest, ServerResult,
+    PaginatedRequestParams, PingRequest, ServerCapabilities, ServerResult,
 };
 use rmcp::service::{ClientInitializeError, RequestHandle, RunningService, ServiceError};
 use rmcp::transport::DynamicTransportError;
@@ -36,6 +40,8 @@ use crate::content::ResultContent;
 use crate::definition::{Definition, MOST_TOOLS, clean};
 use crate::spec::ServerSpec;
 
+pub(crate) use login::Login;
+pub use login::{LOG_LIMIT, Logins, NoLogins};
 pub use peer::PATIENCE;
 pub use peer::PeerEvent;
 
@@ -48,14 +54,39 @@ const ROUNDS: usize = 10;
 /// Maximum bytes of a server's text quoted in our messages.
 const SAID: usize = 500;
 
-/// Returns the HTTP client, created on first use.
-pub type Http = Arc<dyn Fn() -> Result<reqwest::Client, String> + Send + Sync>;
+/// How servers at addresses are reached.
+#[derive(Clone)]
+pub struct Http {
+    client: HttpClientOf,
+    logins: Arc<dyn Logins>,
+}
+
+/// Returns the HTTP client for an address, created on first use. It follows no redirects.
+type HttpClientOf = Arc<dyn Fn(&str) -> Result<reqwest::Client, String> + Send + Sync>;
+
+impl Http {
+    /// Reaches addresses with these clients, and keeps no logins.
+    pub fn new(
+        client: impl Fn(&str) -> Result<reqwest::Client, String> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            client: Arc::new(client),
+            logins: Arc::new(NoLogins),
+        }
+    }
+
+    /// Keeps logins in a store.
+    pub fn with_logins(self, logins: Arc<dyn Logins>) -> Self {
+        Self { logins, ..self }
+    }
+}
 
 /// A connected server. Dropping it ends its program.
 pub struct Connection {
     running: RunningService<RoleClient, Peer>,
     peer: Peer,
     trouble: Trouble,
+    known: KnownResources,
     _program: Option<Program>,
 }
 
@@ -108,11 +139,12 @@ impl Connection {
     pub async fn open(
         spec: &ServerSpec,
         http: &Http,
+        login: Option<&Arc<Login>>,
         events: impl Fn(PeerEvent) + Send + Sync + 'static,
     ) -> Result<Self, String> {
         let peer = Peer::new(&spec.name, Arc::new(events));
         let trouble = Trouble::new();
-        let opened = reach::open(spec, http, peer.clone(), trouble.clone());
+        let opened = reach::open(spec, http, login, peer.clone(), trouble.clone());
         // On a timeout the future is dropped, which also ends the program that it started.
         let Ok(opened) = timeout(READY, opened).await else {
             return Err(format!(
@@ -125,6 +157,7 @@ impl Connection {
             running,
             peer,
             trouble,
+            known: KnownResources::default(),
             _program: program,
         })
     }
@@ -341,8 +374,11 @@ fn value(result: Result<ServerResult, ServiceError>) -> Result<Value, ServiceErr
 }
 
 /// The message for a server that requires a login.
-const LOGIN: &str = "it requires a login (OAuth), which Flemma doesn't support. Put a token into its \
-                     headers, for example Authorization = \"Bearer ${TOKEN}\"";
+const LOGIN: &str = "it requires a login (OAuth). Run `:Flemma mcp:login` or `flemma mcp login` with its name, or \
+                     put a valid token into its headers, for example Authorization = \"Bearer ${TOKEN}\"";
+/// The message for a server whose login has too few rights.
+const RIGHTS: &str = "it requires a login with more rights. Run `:Flemma mcp:login` or `flemma mcp login` with \
+                      its name";
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
@@ -361,6 +397,9 @@ fn sending(error: &(dyn Error + 'static)) -> String {
         {
             next = Some(error);
             continue;
+        }
+        if wants_rights(error) {
+            return RIGHTS.to_owned();
         }
         if wants_login(error) {
             return LOGIN.to_owned();
@@ -392,16 +431,15 @@ fn said(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-fn wants_login(error: &(dyn Error + 'static)) -> bool {
-    let is_refused = |error: &HttpError| match error {
-        HttpError::AuthRequired(_) | HttpError::InsufficientScope(_) => true,
-        // A 401 without `WWW-Authenticate`, so the SDK reports it as any other error.
-        HttpError::UnexpectedServerResponse(said) => said.starts_with("HTTP 401"),
-        _ => false,
-    };
-    error.is::<AuthRequiredError>()
-        || error.is::<InsufficientScopeError>()
+fn wants_rights(error: &(dyn Error + 'static)) -> bool {
+    let is_refused = |error: &HttpError| matches!(error, HttpError::InsufficientScope(_));
+    error.is::<InsufficientScopeError>()
         || error.downcast_ref::<HttpError>().is_some_and(is_refused)
+}
+
+fn wants_login(error: &(dyn Error + 'static)) -> bool {
+    let is_refused = |error: &HttpError| matches!(error, HttpError::AuthRequired(_));
+    error.is::<AuthRequiredError>() || error.downcast_ref::<HttpError>().is_some_and(is_refused)
 }
 
 /// Explains a failed handshake as a phrase; `None` if the error's own text is clear.
@@ -419,7 +457,7 @@ fn greeting(error: &ClientInitializeError) -> Option<&'static str> {
     }
 }
 
-/// Maximum pages of a tool list.
+/// Maximum pages of a list.
 const PAGES: usize = 100;
 
 /// Tools of a server.
@@ -439,7 +477,7 @@ impl Connection {
     /// The list can't be read; a phrase.
     pub async fn definitions(&self) -> Result<Offered, String> {
         // One limit for all pages, because a server could stretch each of them.
-        let listed = timeout(READY, self.list()).await;
+        let listed = timeout(READY, self.list_tools()).await;
         let tools =
             listed.unwrap_or_else(|_| Err("it did not list its tools in time".to_owned()))?;
         let mut offered = Offered::default();
@@ -463,36 +501,75 @@ impl Connection {
         Ok(offered)
     }
 
-    async fn list(&self) -> Result<Vec<Value>, String> {
-        let mut tools = Vec::new();
+    async fn list_tools(&self) -> Result<Vec<Value>, String> {
+        // A server with resources need not have tools. Some servers have tools and don't say so.
+        if self.has_resources() && !self.abilities(|it| it.tools.is_some()) {
+            return Ok(Vec::new());
+        }
+        let tools = PagedList {
+            key: "tools",
+            what: "tools",
+            most: MOST_TOOLS,
+            request: |page| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page)),
+        };
+        self.list(&tools).await
+    }
+
+    /// Requests all pages of a list.
+    async fn list(&self, list: &PagedList) -> Result<Vec<Value>, String> {
+        let PagedList {
+            key, what, most, ..
+        } = *list;
+        let mut all = Vec::new();
         let mut cursor = None;
-        // The limits on pages and tools end a list whose cursors run in circles.
+        // The limits on pages and entries end a list whose cursors run in circles.
         for _ in 0..PAGES {
-            let params = PaginatedRequestParams::default().with_cursor(cursor);
-            let request = ListToolsRequest::with_param(params);
-            let request = ClientRequest::ListToolsRequest(request);
-            let result = self.running.peer().send_request(request).await;
+            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let result = self.running.peer().send_request((list.request)(page)).await;
             let mut page = match value(result) {
                 Ok(page) => page,
                 Err(error) => return Err(self.explain(&error).await),
             };
-            let Value::Array(listed) = page["tools"].take() else {
-                return Err("its list of tools cannot be read".to_owned());
+            let Value::Array(listed) = page[key].take() else {
+                return Err(format!("its list of {what} cannot be read"));
             };
-            tools.extend(listed);
+            all.extend(listed);
             // Checked on each page, so that a server can't fill the memory with all of them.
-            if tools.len() > MOST_TOOLS {
-                return Err(format!("it has more than {MOST_TOOLS} tools"));
+            if all.len() > most {
+                return Err(format!("it has more than {most} {what}"));
             }
             // Some servers send an empty cursor with the last page.
             let next = page["nextCursor"].as_str().filter(|it| !it.is_empty());
             cursor = next.map(str::to_owned);
             if cursor.is_none() {
-                return Ok(tools);
+                return Ok(all);
             }
         }
-        Err(format!("its list of tools has more than {PAGES} pages"))
+        Err(format!("its list of {what} has more than {PAGES} pages"))
     }
+
+    /// Returns true if the server has resources.
+    pub fn has_resources(&self) -> bool {
+        self.abilities(|it| it.resources.is_some())
+    }
+
+    /// Returns a property of what the server announced.
+    fn abilities(&self, has: impl Fn(&ServerCapabilities) -> bool) -> bool {
+        let server = self.running.peer().peer_info();
+        server.is_some_and(|it| has(&it.capabilities))
+    }
+}
+
+/// A list that a server sends in pages.
+struct PagedList {
+    /// The field of a page that holds the entries.
+    key: &'static str,
+    /// The entries, for messages.
+    what: &'static str,
+    /// Maximum number of entries.
+    most: usize,
+    /// Makes the request for a page.
+    request: fn(PaginatedRequestParams) -> ClientRequest,
 }
 
 fn definition(name: &str, tool: &Value) -> Result<Definition, String> {

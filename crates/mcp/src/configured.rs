@@ -34,9 +34,6 @@ pub trait Consent: Send + Sync {
     fn trust(&self, file: &Path, text: &str) -> io::Result<()>;
 }
 
-/// Returns the HTTP client of a server.
-pub type HttpOf = fn(&ServerSpec) -> Http;
-
 /// The servers in the options, and the folder whose project may configure more.
 #[derive(Debug, Clone)]
 pub struct Configured<'a> {
@@ -91,7 +88,7 @@ impl<'a> Configured<'a> {
     }
 
     /// Returns the servers whose tools are known from an earlier start.
-    pub fn met(&self, consent: &dyn Consent, pins: &Pins, http: HttpOf) -> Vec<Arc<Server>> {
+    pub fn met(&self, consent: &dyn Consent, pins: &Pins, http: &Http) -> Vec<Arc<Server>> {
         let (specs, _) = self.specs(consent);
         let servers = specs.into_iter().map(|spec| known(pins, spec, http));
         servers.filter(|it| it.status().agreed.is_some()).collect()
@@ -99,9 +96,9 @@ impl<'a> Configured<'a> {
 }
 
 /// Returns a server that is not started, with the definitions that the user accepted.
-pub fn known(pins: &Pins, spec: ServerSpec, http: HttpOf) -> Arc<Server> {
+pub fn known(pins: &Pins, spec: ServerSpec, http: &Http) -> Arc<Server> {
     let agreed = pins.agreed(&spec);
-    let http = http(&spec);
+    let http = http.clone();
     // A server that is never started has no events.
     Server::new(spec, agreed, http, |_| {})
 }
@@ -236,9 +233,25 @@ pub fn one(spec: &ServerSpec, status: &ServerStatus) -> Vec<String> {
         format!("{}  {}  {}", spec.name, word(&status.state), spec.shown()),
         String::new(),
     ];
-    if let State::Failed(why) = &status.state {
-        lines.push(format!("It cannot be used: {why}."));
-        lines.push(String::new());
+    match &status.state {
+        State::Failed(why) => {
+            lines.push(format!("It cannot be used: {why}."));
+            lines.push(String::new());
+        }
+        State::NeedsLogin => {
+            let name = &spec.name;
+            lines.push(format!(
+                "It requires a login: `:Flemma mcp:login {name}` or `flemma mcp login {name}`."
+            ));
+            lines.extend(
+                status
+                    .login_problem
+                    .iter()
+                    .map(|why| format!("The last login failed: {why}.")),
+            );
+            lines.push(String::new());
+        }
+        State::Resting | State::Starting | State::Running => {}
     }
     let changes = status.changes();
     if status.is_lost {
@@ -261,6 +274,12 @@ pub fn one(spec: &ServerSpec, status: &ServerStatus) -> Vec<String> {
         Some(agreed) => lines.extend(agreed.iter().flat_map(|it| tool(spec, it))),
     }
     lines.extend(status.left_out.iter().cloned());
+    if status.has_resources {
+        lines.push(format!(
+            "It has resources: write @{}:URI in a message to attach one.",
+            spec.name
+        ));
+    }
     lines
 }
 
@@ -307,6 +326,7 @@ fn word(state: &State) -> &'static str {
         State::Starting => "starting",
         State::Running => "running",
         State::Failed(_) => "failed",
+        State::NeedsLogin => "needs login",
     }
 }
 

@@ -11,8 +11,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::client::{Called, Caller, Connection, Http, PeerEvent};
+use crate::client::{Called, Caller, Connection, Http, Login, PeerEvent};
 use crate::definition::{Definition, DefinitionChanges};
+use crate::resources::{ResourceContent, ResourceUri};
 use crate::spec::ServerSpec;
 
 /// Maximum starts within [`WITHIN`]; a server that ends sooner is not restarted.
@@ -57,6 +58,8 @@ pub enum State {
     Running,
     /// The server can't be reached; the reason.
     Failed(String),
+    /// The server refused the last request without a login, or with too few rights.
+    NeedsLogin,
 }
 
 /// Status of a server, for display.
@@ -72,6 +75,10 @@ pub struct ServerStatus {
     pub said: Option<Vec<Definition>>,
     /// Tools that can't be offered, one sentence each.
     pub left_out: Vec<String>,
+    /// True if the server has resources, as it said when it was started last.
+    pub has_resources: bool,
+    /// Why the last login failed.
+    pub login_problem: Option<String>,
 }
 
 impl ServerStatus {
@@ -104,6 +111,8 @@ pub struct Server {
     /// How to connect to it.
     pub spec: ServerSpec,
     http: Http,
+    /// `None` for a program, and for a server with a configured `Authorization`.
+    login: Option<Arc<Login>>,
     news: Box<dyn Fn(ServerEvent) + Send + Sync>,
     status: Mutex<ServerStatus>,
     live: tokio::sync::Mutex<Live>,
@@ -126,8 +135,10 @@ impl Server {
     ) -> Arc<Self> {
         let mut status = ServerStatus::default();
         status.agree(agreed);
+        let login = Login::of(&spec, &http);
         Arc::new_cyclic(|this| Self {
             spec,
+            login,
             http,
             news: Box::new(news),
             status: Mutex::new(status),
@@ -148,7 +159,41 @@ impl Server {
         if ended && status.state == State::Running {
             status.state = State::Resting;
         }
+        if self.login.as_ref().is_some_and(|it| it.is_needed()) {
+            status.state = State::NeedsLogin;
+        }
         status
+    }
+
+    /// Logs in: `visit` gets the address that the user has to open. The next use connects anew,
+    /// with the login.
+    ///
+    /// # Errors
+    ///
+    /// There is no login; a phrase.
+    pub async fn log_in(&self, visit: &(dyn Fn(&str) + Send + Sync)) -> Result<(), String> {
+        let done = self.login()?.log_in(visit).await;
+        self.lock().login_problem = done.as_ref().err().cloned();
+        done?;
+        self.stop().await;
+        Ok(())
+    }
+
+    /// Removes the stored login. Returns false if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The store can't be changed; a phrase.
+    pub async fn log_out(&self) -> Result<bool, String> {
+        let had = self.login()?.forget().await?;
+        self.stop().await;
+        Ok(had)
+    }
+
+    fn login(&self) -> Result<&Arc<Login>, String> {
+        self.login.as_ref().ok_or_else(|| {
+            "only servers with a url and without an Authorization header have logins".to_owned()
+        })
     }
 
     /// Starts the server unless it runs, and requests its tools.
@@ -197,6 +242,40 @@ impl Server {
             return Called::Failed(why);
         }
         connection.call(tool, arguments, caller).await
+    }
+
+    /// Reads a resource, starting the server if necessary.
+    ///
+    /// # Errors
+    ///
+    /// The server can't be reached, its tools need a review, or the resource can't be read; a
+    /// phrase.
+    pub async fn read(&self, uri: &str) -> Result<ResourceContent, String> {
+        let connection = self.connection().await?;
+        self.is_reviewed()?;
+        connection.read(uri).await
+    }
+
+    /// Returns the URIs of resources that what was typed may become, starting the server if
+    /// necessary.
+    pub async fn complete_uri(&self, typed: &str) -> Vec<ResourceUri> {
+        match self.connection().await {
+            Ok(connection) if self.is_reviewed().is_ok() => connection.complete(typed).await,
+            // The reference itself says why when it is sent.
+            Ok(_) | Err(_) => Vec::new(),
+        }
+    }
+
+    /// A server that changed may be another program than the one that the user accepted, so
+    /// its text goes to no model before a review.
+    fn is_reviewed(&self) -> Result<(), String> {
+        if self.lock().changes().need_review() {
+            let name = &self.spec.name;
+            return Err(format!(
+                "it describes its tools differently than when you accepted them; see `:Flemma mcp {name}`"
+            ));
+        }
+        Ok(())
     }
 
     fn is_agreed(&self, tool: &str) -> Result<(), String> {
@@ -259,7 +338,8 @@ impl Server {
                 server.hear(event);
             }
         };
-        let connection = Arc::new(Connection::open(&self.spec, &self.http, heard).await?);
+        let connection =
+            Arc::new(Connection::open(&self.spec, &self.http, self.login.as_ref(), heard).await?);
         self.learn(&connection).await?;
         Ok(connection)
     }
@@ -267,6 +347,11 @@ impl Server {
     fn hear(self: Arc<Self>, event: PeerEvent) {
         match event {
             PeerEvent::Declined(asked) => (self.news)(ServerEvent::Declined(asked)),
+            PeerEvent::ResourcesChanged => drop(tokio::spawn(async move {
+                if let Some(connection) = &self.live.lock().await.connection {
+                    connection.forget_resources();
+                }
+            })),
             PeerEvent::ToolsChanged => drop(tokio::spawn(async move {
                 // Waits for a start in progress, whose list may be older than this event.
                 let connection = self.live.lock().await.connection.clone();
@@ -289,6 +374,7 @@ impl Server {
             // A server that was restarted and still differs was reported before.
             let is_new = status.said.as_ref() != Some(&offered.definitions);
             status.left_out = offered.left_out;
+            status.has_resources = connection.has_resources();
             status.said = Some(offered.definitions);
             // The user hasn't seen this server's tools before, so there is nothing to
             // compare with.

@@ -2,6 +2,7 @@
 //! the caller supplies the text and the environment.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -42,7 +43,45 @@ pub enum Reach {
         url: String,
         /// Headers of each request; values may be secrets.
         headers: BTreeMap<String, String>,
+        /// The client as which the user logs in, as far as it is configured.
+        oauth: OauthClient,
     },
+}
+
+/// The client as which a user logs in (OAuth). What is missing is found out from the server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OauthClient {
+    /// The id of a registered client.
+    #[serde(rename = "client_id", alias = "clientId")]
+    pub id: Option<String>,
+    /// Its secret.
+    #[serde(rename = "client_secret", alias = "clientSecret")]
+    pub secret: Option<ClientSecret>,
+    /// The address of a client metadata document, which is the id where the server takes such ids.
+    #[serde(rename = "client_metadata_url", alias = "clientMetadataUrl")]
+    pub metadata_url: Option<String>,
+    /// The scopes to request; those that the server names if empty.
+    pub scopes: Vec<String>,
+    /// The port of the redirect; a random one if absent.
+    #[serde(rename = "callback_port", alias = "callbackPort")]
+    pub port: Option<u16>,
+}
+
+/// The secret of a client, which is not printed.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct ClientSecret(pub(crate) String);
+
+impl From<String> for ClientSecret {
+    fn from(secret: String) -> Self {
+        Self(secret)
+    }
+}
+
+impl fmt::Debug for ClientSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientSecret(…)")
+    }
 }
 
 /// A configuration as written: our form, or that of `.mcp.json`.
@@ -61,6 +100,8 @@ struct Written {
     url: Option<String>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
+    #[serde(default)]
+    oauth: Option<OauthClient>,
     #[serde(default)]
     timeout: Option<u64>,
     /// `stdio` or `http`; redundant, because the other fields imply it.
@@ -157,6 +198,9 @@ fn reach(written: Written) -> Result<Reach, String> {
     match (&written.command, &written.url) {
         (Some(_), Some(_)) => Err("it has both a command and a url".to_owned()),
         (None, None) => Err("it has neither a command nor a url".to_owned()),
+        (Some(_), None) if written.oauth.is_some() => {
+            Err("it has a table `oauth`, but only servers with a url have logins".to_owned())
+        }
         (Some(_), None) => {
             let (env, cwd) = (written.env.clone(), written.cwd.clone());
             let argv = written.argv();
@@ -172,11 +216,26 @@ fn reach(written: Written) -> Result<Reach, String> {
                     "its url {url:?} does not begin with http:// or https://"
                 ));
             }
+            let oauth = written.oauth.unwrap_or_default();
+            check_client(&oauth)?;
             Ok(Reach::Http {
                 url: url.clone(),
                 headers: written.headers,
+                oauth,
             })
         }
+    }
+}
+
+fn check_client(oauth: &OauthClient) -> Result<(), String> {
+    if oauth.secret.is_some() && oauth.id.is_none() {
+        return Err("its oauth.client_secret needs an oauth.client_id".to_owned());
+    }
+    match &oauth.metadata_url {
+        Some(url) if !url.starts_with("https://") => Err(format!(
+            "its oauth.client_metadata_url {url:?} does not begin with https://"
+        )),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -368,6 +427,18 @@ mod tests {
             (json!({"command": "a", "type": "http"}), "does not fit"),
             (json!({"command": "${NOT}"}), "the variable NOT is not set"),
             (json!({"comand": "a"}), "unknown field `comand`"),
+            (
+                json!({"command": "a", "oauth": {}}),
+                "only servers with a url",
+            ),
+            (
+                json!({"url": "http://x", "oauth": {"client_secret": "s"}}),
+                "needs an oauth.client_id",
+            ),
+            (
+                json!({"url": "http://x", "oauth": {"client_metadata_url": "http://x/c"}}),
+                "does not begin with https://",
+            ),
         ] {
             let problem = read_one(written).unwrap_err();
             assert!(
@@ -376,6 +447,18 @@ mod tests {
             );
             assert!(problem.contains(said), "{problem}");
         }
+    }
+
+    #[test]
+    fn the_secret_of_a_client_is_not_printed() {
+        let oauth = json!({"clientId": "flemma", "clientSecret": "${WHERE}", "scopes": ["read"]});
+        let spec = read_one(json!({"url": "https://h/mcp", "oauth": oauth})).unwrap();
+        let Reach::Http { oauth, .. } = &spec.reach else {
+            panic!("it has a URL");
+        };
+        assert_eq!(oauth.id.as_deref(), Some("flemma"));
+        assert_eq!(oauth.secret, Some("/srv".to_owned().into()));
+        assert!(!format!("{spec:?}").contains("/srv"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerEvent, ServerSpec};
+use mcp::{Called, Caller, Http, PinnedTools, Reach, Server, ServerEvent, ServerSpec};
 use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -64,7 +64,7 @@ fn fake(how: &str) -> (Arc<Server>, Heard) {
     );
     let heard = Heard::default();
     let hearing = heard.clone();
-    let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
+    let no_http = Http::new(|_| Err("there is no HTTP here".to_owned()));
     let server = Server::new(spec, PinnedTools::Never, no_http, move |it| {
         hearing.lock().unwrap().push(it);
     });

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerEvent, ServerSpec, State};
+use mcp::{Called, Caller, Http, PinnedTools, Reach, Server, ServerEvent, ServerSpec, State};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoElicitation, Progress};
@@ -39,7 +39,7 @@ fn fake(how: &str) -> Fake {
     );
     let news = Arc::new(Mutex::new(Vec::new()));
     let heard = news.clone();
-    let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
+    let no_http = Http::new(|_| Err("there is no HTTP here".to_owned()));
     let server = Server::new(spec, PinnedTools::Never, no_http, move |it| {
         heard.lock().unwrap().push(it)
     });
@@ -356,4 +356,20 @@ async fn an_unreadable_answer_fails_its_call_at_once() {
         assert!(why.contains(said), "{rest}: {why}");
     }
     assert_eq!(fake.call("echo", json!(1)).await, answered("1"));
+}
+
+#[tokio::test]
+async fn a_server_whose_tools_need_a_review_gives_no_resources() {
+    let changed = fake("well");
+    changed.server.agreed_elsewhere(PinnedTools::To(Vec::new()));
+    let why = changed.server.read("note://today").await.unwrap_err();
+    let review = "it describes its tools differently than when you accepted them";
+    assert!(why.contains(review), "{why}");
+    assert_eq!(changed.server.complete_uri("").await, []);
+    let without_tools = fake("resources");
+    without_tools
+        .server
+        .agreed_elsewhere(PinnedTools::To(Vec::new()));
+    let read = without_tools.server.read("note://a%20b").await.unwrap();
+    assert_eq!(read.bytes, b"two words\n");
 }

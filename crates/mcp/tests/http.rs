@@ -1,9 +1,7 @@
 //! Messages to the user when an HTTP server refuses a connection.
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
-
-use mcp::{PinnedTools, Reach, Server, ServerSpec};
+use mcp::{Http, PinnedTools, Reach, Server, ServerSpec};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
@@ -18,13 +16,21 @@ async fn refusal(answer: &'static str) -> String {
     });
     let _ = rustls::crypto::ring::default_provider().install_default();
     let headers = Default::default();
-    let spec = ServerSpec::new("test", "docs", Reach::Http { url, headers });
-    let http = || {
+    let spec = ServerSpec::new(
+        "test",
+        "docs",
+        Reach::Http {
+            url,
+            headers,
+            oauth: Default::default(),
+        },
+    );
+    let http = |_: &str| {
         reqwest::Client::builder()
             .build()
             .map_err(|error| error.to_string())
     };
-    let server = Server::new(spec, PinnedTools::Never, Arc::new(http), |_| {});
+    let server = Server::new(spec, PinnedTools::Never, Http::new(http), |_| {});
     server.start().await.unwrap_err()
 }
 
@@ -57,7 +63,6 @@ async fn a_required_login_is_explained() {
         "401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata=\"https://a.example/x\"\r\nContent-Length: 0\r\n\r\n",
         "401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
         "401 Unauthorized\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
-        "403 Forbidden\r\nWWW-Authenticate: Bearer error=\"insufficient_scope\"\r\nContent-Length: 0\r\n\r\n",
     ] {
         let why = refusal(answer).await;
         assert!(
@@ -66,6 +71,12 @@ async fn a_required_login_is_explained() {
         );
         assert!(why.contains("Authorization"), "{why}");
     }
+    let answer = "403 Forbidden\r\nWWW-Authenticate: Bearer error=\"insufficient_scope\"\r\nContent-Length: 0\r\n\r\n";
+    let why = refusal(answer).await;
+    assert!(
+        why.contains("it requires a login with more rights"),
+        "{why}"
+    );
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerSpec};
+use mcp::{Called, Caller, Http, PinnedTools, Reach, Server, ServerSpec};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -47,12 +47,20 @@ async fn fake() -> Fake {
     });
     let _ = rustls::crypto::ring::default_provider().install_default();
     let headers = Default::default();
-    let spec = ServerSpec::new("test", "docs", Reach::Http { url, headers });
-    let http = || {
+    let spec = ServerSpec::new(
+        "test",
+        "docs",
+        Reach::Http {
+            url,
+            headers,
+            oauth: Default::default(),
+        },
+    );
+    let http = |_: &str| {
         let client = reqwest::Client::builder().build();
         client.map_err(|error| error.to_string())
     };
-    let server = Server::new(spec, PinnedTools::Never, Arc::new(http), |_| {});
+    let server = Server::new(spec, PinnedTools::Never, Http::new(http), |_| {});
     Fake { server, answer }
 }
 

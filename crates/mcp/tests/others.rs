@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Called, Caller, PinnedTools, Reach, Server, ServerSpec};
+use mcp::{Called, Caller, Http, PinnedTools, Reach, Server, ServerSpec};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoElicitation, Progress};
@@ -32,7 +32,7 @@ fn server(argv: &[&str]) -> Arc<Server> {
             cwd: None,
         },
     );
-    let no_http = Arc::new(|| Err("there is no HTTP here".to_owned()));
+    let no_http = Http::new(|_| Err("there is no HTTP here".to_owned()));
     Server::new(spec, PinnedTools::Never, no_http, |_| {})
 }
 

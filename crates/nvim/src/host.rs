@@ -57,11 +57,12 @@ impl Host {
         let (sources, changes) = Sources::new();
         let scripts = Scripts::new(sources.clone());
         let usage = UsageHistory::logged(UsageLog::open(&state_dir::path()));
-        let stores = Stores::new(usage, scripts.clone());
+        let servers = mcp_servers::servers(sources.clone(), editor.clone());
+        let stores = Stores::new(usage, scripts.clone(), servers.clone());
         let shared = Shared::new(settings, &catalogue, stores);
         let shared = Arc::new(shared);
         Self {
-            servers: mcp_servers::servers(sources.clone(), editor.clone()),
+            servers,
             editor,
             catalogue,
             sources,
@@ -351,6 +352,8 @@ impl Host {
             Action::Mcp(server) => self.report_mcp(server.as_deref()),
             Action::AcceptMcp(server) => self.accept_mcp(server.as_deref()),
             Action::RestartMcp(server) => self.restart_mcp(server.as_deref()),
+            Action::LogInMcp(server) => self.log_in_mcp(server.as_deref()),
+            Action::LogOutMcp(server) => self.log_out_mcp(server.as_deref()),
             Action::TrustMcp => self.trust_mcp(),
             // These options apply to the whole editor, so they need no chat. `Toggle::Report`
             // does, because a frontmatter may set them for its chat.
@@ -546,6 +549,22 @@ impl Host {
         match server {
             Some(server) => self.servers.restart(server),
             None => self.report_no_server("mcp:restart"),
+        }
+    }
+
+    /// `:Flemma mcp:login`
+    fn log_in_mcp(&self, server: Option<&str>) {
+        match server {
+            Some(server) => self.servers.log_in(server),
+            None => self.report_no_server("mcp:login"),
+        }
+    }
+
+    /// `:Flemma mcp:logout`
+    fn log_out_mcp(&self, server: Option<&str>) {
+        match server {
+            Some(server) => self.servers.log_out(server),
+            None => self.report_no_server("mcp:logout"),
         }
     }
 

@@ -33,6 +33,10 @@ pub fn start(path: &Path) -> std::io::Result<()> {
     // An invalid filter is ignored, because a typo must not cost the log of warnings.
     let filter = directives.and_then(|it| EnvFilter::try_new(with_all_crates(&it)).ok());
     let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
+    let filter = match mcp::LOG_LIMIT.parse() {
+        Ok(directive) => filter.add_directive(directive),
+        Err(_) => EnvFilter::new("warn"),
+    };
     // Fails if a log was started before, which continues.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

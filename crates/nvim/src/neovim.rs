@@ -97,6 +97,7 @@ impl Frontend for Neovim {
             Display::Save(it) => sender.send("save", &it),
             Display::Decision(it) => sender.send("decision", &it),
             Display::ReviewClosed(it) => sender.send("review_closed", &it),
+            Display::Visit(it) => sender.send("visit", &it),
         }
     }
 

@@ -6,7 +6,8 @@
 //!
 //! A chat may send secrets and files outside the project with the content that the user agreed
 //! to ([`Agreed`]); a file with other content needs a new agreement. The caller collects the
-//! texts of references such as `@diff` before they are resolved ([`Contexts`]).
+//! content of references such as `@diff` and of resources before they are resolved
+//! ([`Contexts`]).
 
 mod read;
 
@@ -40,7 +41,7 @@ pub struct Trouble {
 pub enum What {
     /// An expression has no value.
     Expression,
-    /// There is no text for a reference to the editor or the repository.
+    /// There is no content for a reference to the editor, the repository, or an MCP server.
     Context,
     /// A file cannot be sent; the user can allow a [`Refusal::Outside`] or
     /// [`Refusal::Secret`].
@@ -52,7 +53,7 @@ pub enum What {
 pub enum Value {
     /// Text that becomes part of the sentence around the reference.
     Text(String),
-    /// A file, or a state of the editor or the repository.
+    /// A file, a resource, or a state of the editor or the repository.
     File(Attachment),
 }
 
@@ -110,7 +111,7 @@ pub struct Sources<'a> {
     pub folders: &'a Folders,
     /// Files that the user allowed although they are outside the project or secret.
     pub agreed: &'a Agreed,
-    /// Texts of references to the editor and the repository.
+    /// Content of references to the editor, the repository, and MCP servers.
     pub contexts: &'a Contexts,
 }
 
@@ -230,10 +231,10 @@ impl Resolver<'_> {
         }
     }
 
-    /// Attaches the text of a buffer, a diff, or the like.
+    /// Attaches the content of a buffer, a diff, a resource, or the like.
     fn context(
         &mut self,
-        found: Option<&Result<ContextText, String>>,
+        found: Option<&Result<ContextContent, String>>,
         line: usize,
         written: &str,
     ) -> Option<Found> {
@@ -248,6 +249,14 @@ impl Resolver<'_> {
                     message: format!("{written} {why}"),
                 });
                 return None;
+            }
+        };
+        let context = match context {
+            ContextContent::Text(context) => context,
+            ContextContent::Resource(resource) => {
+                let read = self.reader.resource(resource);
+                let read = self.readable(read, line, written)?;
+                return Some(read.attached(written, ""));
             }
         };
         let read = self.reader.context(context);
@@ -388,9 +397,44 @@ impl Agreed {
     }
 }
 
-/// The text of each reference to the editor or the repository, or a sentence that follows the
-/// reference and says why it cannot be sent.
-pub type Contexts = BTreeMap<ContextSource, Result<ContextText, String>>;
+/// The content of each reference to the editor, the repository, or an MCP server, or a sentence
+/// that follows the reference and says why it cannot be sent.
+pub type Contexts = BTreeMap<ContextSource, Result<ContextContent, String>>;
+
+/// The content of a reference to the editor, the repository, or an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContextContent {
+    /// Text of the editor or of Git.
+    Text(ContextText),
+    /// A resource of an MCP server.
+    Resource(Resource),
+}
+
+/// A resource of an MCP server, which is sent like a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Its MIME type as the server says, for messages; may be empty.
+    pub mime: String,
+}
+
+impl Resource {
+    /// Returns what a message with the resource contains.
+    ///
+    /// # Errors
+    ///
+    /// No provider accepts files of this type.
+    pub fn content(&self) -> Result<Content, Refusal> {
+        // The type is that of the bytes, because a server may name any.
+        read::content(self.bytes.clone(), None).map_err(|refusal| match refusal {
+            Refusal::Unsupported(_) if !self.mime.is_empty() => {
+                Refusal::Unsupported(self.mime.clone())
+            }
+            refusal => refusal,
+        })
+    }
+}
 
 /// The text of a reference to the editor or the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]

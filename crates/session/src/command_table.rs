@@ -29,7 +29,7 @@ impl CommandRow {
 }
 
 /// All sub-commands, sorted.
-pub const COMMANDS: [CommandRow; 62] = [
+pub const COMMANDS: [CommandRow; 64] = [
     row("allow", "Choose a rule that approves calls like the one at the cursor."),
     row("allow!", "Open the file with these rules."),
     row("allow-file", "Let this chat send the secret or outside file that this line names."),
@@ -52,6 +52,8 @@ pub const COMMANDS: [CommandRow; 62] = [
     row("log", "Show the latest decisions and calls."),
     row("mcp", "List the MCP servers, or the tools of one."),
     row("mcp:accept", "Accept the tools of a server as it describes them now."),
+    row("mcp:login", "Log in at an MCP server, in your browser."),
+    row("mcp:logout", "Remove the login at an MCP server."),
     row("mcp:restart", "Restart an MCP server."),
     row("mcp:trust", "Trust the servers that the project's .mcp.json names."),
     row("new", "Open a new chat from a template."),

@@ -26,6 +26,7 @@ pub mod known_chats;
 pub mod lease;
 mod local;
 pub mod log;
+mod logins;
 pub mod lua_calls;
 pub mod mcp_servers;
 mod model_lists;

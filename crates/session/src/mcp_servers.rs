@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp::configured::{Configured, Consent, Parts, Pins, Servers, source};
-use mcp::{Http, Reach, ServerSpec, ServerTool};
+use mcp::{Http, ServerTool};
 use policy::trust::Trust;
 use serde_json::Value;
 use tools::sources::Sources;
 use tools::{Precedence, Registry, state_dir};
 
 use crate::editor::Editor;
+use crate::logins::LoginFile;
+use crate::protocol::{Display, Visit};
 
 /// Maximum time to connect to a server at an address.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -31,14 +33,20 @@ impl Consent for ProjectConsent {
     }
 }
 
-/// Returns the servers of a host; `sources` gets their tools, and `editor` shows messages.
+/// Returns the servers of a host; `sources` gets their tools, and `editor` shows messages and opens
+/// pages.
 pub fn servers(sources: Sources, editor: Editor) -> Servers {
+    let browser = editor.clone();
     Servers::new(Parts {
         sources,
         pins: pins(),
         consent: Box::new(ProjectConsent),
-        http,
+        http: http(),
         notify: Box::new(move |notice| editor.notify(notice)),
+        visit: Box::new(move |url| {
+            let url = url.to_owned();
+            browser.show(Display::Visit(Visit { url }));
+        }),
     })
 }
 
@@ -47,24 +55,21 @@ pub fn pins() -> Pins {
     Pins::open(&state_dir::path())
 }
 
-/// Returns what makes the HTTP client of a server.
-pub fn http(spec: &ServerSpec) -> Http {
-    let address = match &spec.reach {
-        Reach::Http { url, .. } => url.clone(),
-        Reach::Program { .. } => String::new(),
-    };
-    // Created when the server is first reached, because certificates cost memory.
-    Arc::new(move || {
-        let client = agent::transport::client(&address, None, CONNECT);
+/// Returns how servers are reached, with the user's logins.
+pub fn http() -> Http {
+    // Clients are created when a server is first reached, because certificates cost memory.
+    let http = Http::new(|address| {
+        let client = agent::transport::client(address, None, CONNECT);
         client.map_err(|problem| problem.what)
-    })
+    });
+    http.with_logins(Arc::new(LoginFile::open(&state_dir::path())))
 }
 
 /// Adds the tools of servers that were used before, without starting any. `file` is the
 /// configuration file of the options.
 pub fn add_known(registry: &mut Registry, options: &Value, file: Option<&Path>, folder: &Path) {
     let configured = Configured::in_options(options, file, folder);
-    for server in configured.met(&ProjectConsent, &pins(), http) {
+    for server in configured.met(&ProjectConsent, &pins(), &http()) {
         let source = source(&server.spec.name);
         registry.set_source(&source, Precedence::Found, ServerTool::all(&server));
     }

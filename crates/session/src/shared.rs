@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use mcp::configured::Servers;
 use policy::remembered::Remembered;
 use policy::rules::Rules;
 use policy::settings::Settings;
@@ -40,6 +41,8 @@ pub struct Shared {
     pub projects: Projects,
     /// The background jobs of all chats.
     pub jobs: Jobs,
+    /// The configured MCP servers, to whose resources messages refer.
+    pub servers: Servers,
     /// The log of decisions.
     pub audit: Audit,
     /// Finds where requests go.
@@ -62,6 +65,8 @@ pub struct Stores {
     pub projects: Projects,
     /// The background jobs of all chats, which outlive their chats.
     pub jobs: Jobs,
+    /// The configured MCP servers.
+    pub servers: Servers,
     /// The log of decisions. The sessions of one chat have the same, so that they know which ends of
     /// calls are being written.
     pub audit: Audit,
@@ -71,10 +76,11 @@ pub struct Stores {
 
 impl Stores {
     /// Returns the stores of a program that starts.
-    pub fn new(usage: UsageHistory, scripts: Scripts) -> Self {
+    pub fn new(usage: UsageHistory, scripts: Scripts, servers: Servers) -> Self {
         Self {
             usage,
             scripts,
+            servers,
             reported: ReportedProjects::default(),
             projects: Projects::default(),
             jobs: Jobs::default(),
@@ -101,6 +107,7 @@ impl Shared {
             reported: stores.reported,
             projects: stores.projects,
             jobs: stores.jobs,
+            servers: stores.servers,
             audit: stores.audit,
             models: Arc::new(Providers::new(stores.route.keys.clone())),
             route: stores.route,
@@ -115,6 +122,7 @@ impl Shared {
             reported: self.reported.clone(),
             projects: self.projects.clone(),
             jobs: self.jobs.clone(),
+            servers: self.servers.clone(),
             audit: self.audit.clone(),
             route: self.route.clone(),
         }
@@ -134,6 +142,7 @@ impl Shared {
             reported: self.reported.clone(),
             projects: self.projects.clone(),
             jobs: self.jobs.clone(),
+            servers: self.servers.clone(),
             audit: self.audit.clone(),
             route: self.route.clone(),
             models: self.models.clone(),

@@ -218,7 +218,7 @@ Be {{ mood }}.
 
 See @./a.md.
 
-@Assistant: @./b.md {{ x }}
+@Assistant: @./b.md {{ x }} @docs:note://b
 
 **Tool Use:** `read` (`c1`)
 
@@ -230,7 +230,7 @@ See @./a.md.
 **Tool Result:** `c1`
 
 ```
-@./c.md {{ y }}
+@./c.md {{ y }} @docs:note://c
 ```
 
 And @./d.md
@@ -291,7 +291,7 @@ fn resolved_references_are_sent() {
 }
 
 /// Texts with many references and with characters that begin or hide one.
-const MIXTURE: &str = "([-`@./{}a '\"~;\\n<>\\\\]|\\{\\{ a \\}\\}|@\\./f|@diff|@buffer:b|\\n\\n|    |- |```\\n|\\{\\{|\\}\\}){0,12}";
+const MIXTURE: &str = "([-`@./{}a '\"~;\\n<>\\\\]|\\{\\{ a \\}\\}|@\\./f|@diff|@buffer:b|@s:u:r|\\n\\n|    |- |```\\n|\\{\\{|\\}\\}){0,12}";
 
 proptest! {
     #[test]

@@ -18,11 +18,12 @@ use rmcp::model::{
     RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError,
-    StreamableHttpPostResponse,
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
 
+use super::login::Login;
 use super::mend::{self, Line};
 use super::reach::LONGEST;
 
@@ -33,6 +34,8 @@ const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
+/// The error of a login with too few rights (RFC 6750).
+const TOO_FEW: &str = "insufficient_scope";
 /// Maximum size of an error body in bytes.
 const REFUSAL: usize = 64 * 1024;
 
@@ -40,13 +43,16 @@ const REFUSAL: usize = 64 * 1024;
 #[derive(Clone)]
 pub(super) struct MendingClient {
     http: reqwest::Client,
+    /// The user's login, which hears what the server says about it.
+    login: Option<Arc<Login>>,
     unanswered: Unanswered,
 }
 
 impl MendingClient {
-    pub(super) fn new(http: reqwest::Client) -> Self {
+    pub(super) fn new(http: reqwest::Client, login: Option<Arc<Login>>) -> Self {
         Self {
             http,
+            login,
             unanswered: Unanswered::default(),
         }
     }
@@ -169,7 +175,7 @@ impl StreamableHttpClient for MendingClient {
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        wants_login(&response)?;
+        self.check_login(&response)?;
         // Keeps `Retry-After`, which `error_for_status` would drop.
         if let Some(error) = busy(&response) {
             return Err(error.into());
@@ -211,13 +217,42 @@ impl Sent {
 }
 
 impl MendingClient {
+    /// Fails if the server requires a login, or one with more rights.
+    fn check_login(&self, response: &Response) -> Result<(), Failure> {
+        let challenge = response.headers().get(WWW_AUTHENTICATE);
+        let challenge = challenge.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned());
+        let error = match (response.status(), challenge) {
+            (StatusCode::UNAUTHORIZED, challenge) => {
+                let error = AuthRequiredError::new(challenge.unwrap_or_default());
+                Failure::AuthRequired(error)
+            }
+            // 403 without a challenge is an ordinary refusal.
+            (StatusCode::FORBIDDEN, Some(challenge)) if challenge.contains(TOO_FEW) => {
+                Failure::InsufficientScope(InsufficientScopeError::new(challenge, None))
+            }
+            (StatusCode::FORBIDDEN, Some(challenge)) => {
+                Failure::AuthRequired(AuthRequiredError::new(challenge))
+            }
+            (status, _) => {
+                if let Some(login) = self.login.as_ref().filter(|_| status.is_success()) {
+                    login.accepted();
+                }
+                return Ok(());
+            }
+        };
+        if let (Some(login), Some(challenge)) = (&self.login, error.auth_challenge()) {
+            login.refused(challenge);
+        }
+        Err(error)
+    }
+
     /// Reads the answer to a message.
     async fn read(
         &self,
         response: Response,
         sent: &Sent,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        wants_login(&response)?;
+        self.check_login(&response)?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -354,20 +389,6 @@ fn with_headers(
         request = request.bearer_auth(token);
     }
     Ok(request)
-}
-
-/// Fails if the server requires a login.
-fn wants_login(response: &Response) -> Result<(), Failure> {
-    let challenge = response.headers().get(WWW_AUTHENTICATE);
-    match (response.status(), challenge) {
-        // 403 without a challenge is an ordinary refusal.
-        (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN, Some(challenge)) => {
-            let challenge = String::from_utf8_lossy(challenge.as_bytes()).into_owned();
-            let error = AuthRequiredError::new(challenge);
-            Err(StreamableHttpError::AuthRequired(error))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Returns the error of an overloaded or broken server.

@@ -33,6 +33,8 @@ const SAID: usize = 300;
 pub enum PeerEvent {
     /// Its tools changed.
     ToolsChanged,
+    /// The list of its resources changed.
+    ResourcesChanged,
     /// The user declined a question; its summary.
     Declined(String),
 }
@@ -61,6 +63,10 @@ impl Peer {
             events,
             calls: Arc::default(),
         }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Sends a request and registers its progress and questions. Returns its number too.
@@ -187,6 +193,10 @@ impl ClientHandler for Peer {
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         (self.events)(PeerEvent::ToolsChanged);
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        (self.events)(PeerEvent::ResourcesChanged);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use tools::Program;
 
 use super::Http;
 use super::http::MendingClient;
+use super::login::Login;
 use super::mend::{self, Line};
 use super::peer::Peer;
 use crate::definition::clean;
@@ -36,15 +38,17 @@ type Opened = (RunningService<RoleClient, Peer>, Option<Program>);
 pub(super) async fn open(
     spec: &ServerSpec,
     http: &Http,
+    login: Option<&Arc<Login>>,
     peer: Peer,
     trouble: Trouble,
 ) -> Result<Opened, String> {
-    match open_as(spec, http, peer.clone(), trouble.clone(), lifecycle()).await {
+    let newest = lifecycle();
+    match open_as(spec, http, login, peer.clone(), trouble.clone(), newest).await {
         // The server gave an invalid answer to the newer handshake; try the older one. An
         // older server may answer an unknown request in any way.
         Err(Unopened { odd: true, .. }) => {
             let older = ClientLifecycleMode::Initialize;
-            let opened = open_as(spec, http, peer, trouble, older).await;
+            let opened = open_as(spec, http, login, peer, trouble, older).await;
             opened.map_err(|it| it.why)
         }
         opened => opened.map_err(|it| it.why),
@@ -67,6 +71,7 @@ impl From<String> for Unopened {
 async fn open_as(
     spec: &ServerSpec,
     http: &Http,
+    login: Option<&Arc<Login>>,
     peer: Peer,
     trouble: Trouble,
     lifecycle: ClientLifecycleMode,
@@ -83,12 +88,21 @@ async fn open_as(
                 Err(error) => Err(not_opened(&error, &trouble).await),
             }
         }
-        Reach::Http { url, headers } => {
+        Reach::Http { url, headers, .. } => {
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(read_headers(headers)?);
-            let transport =
-                StreamableHttpClientTransport::with_client(MendingClient::new(http()?), config);
-            let running = peer.serve_with_lifecycle(transport, lifecycle).await;
+            let client = MendingClient::new((http.client)(url)?, login.cloned());
+            let running = match login {
+                Some(login) => {
+                    let client = login.authorized(client).await?;
+                    let transport = StreamableHttpClientTransport::with_client(client, config);
+                    peer.serve_with_lifecycle(transport, lifecycle).await
+                }
+                None => {
+                    let transport = StreamableHttpClientTransport::with_client(client, config);
+                    peer.serve_with_lifecycle(transport, lifecycle).await
+                }
+            };
             match running {
                 Ok(running) => Ok((running, None)),
                 Err(error) => Err(not_opened(&error, &trouble).await),

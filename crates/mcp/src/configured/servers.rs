@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use chat::Problem;
 use chat::cycle::{Level, Notice};
 use serde_json::{Map, Value};
+use tokio::task::AbortHandle;
 use tools::Precedence;
 use tools::sources::Sources;
 
+use super::Consent;
 use super::Project;
 use super::pins::Pins;
-use super::{Consent, HttpOf};
-use crate::{Server, ServerEvent, ServerSpec, ServerTool};
+use crate::{Http, ResourceContent, ResourceUri, Server, ServerEvent, ServerSpec, ServerTool};
 
 /// The servers. Cheap to clone.
 #[derive(Clone)]
@@ -31,10 +32,12 @@ pub struct Parts {
     pub pins: Pins,
     /// Decides which projects are used.
     pub consent: Box<dyn Consent>,
-    /// Creates HTTP clients.
-    pub http: HttpOf,
+    /// How servers at addresses are reached.
+    pub http: Http,
     /// Shows the user a message.
     pub notify: Box<dyn Fn(&Notice) + Send + Sync>,
+    /// Opens an address in the user's browser.
+    pub visit: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 struct Inner {
@@ -56,6 +59,8 @@ struct State {
     meeting: BTreeSet<String>,
     /// Messages that were already shown.
     shown: BTreeSet<String>,
+    /// The login that waits for the user.
+    login: Option<AbortHandle>,
 }
 
 impl Servers {
@@ -191,6 +196,95 @@ impl Servers {
         });
     }
 
+    /// `:Flemma mcp:login`: logs in at a server, and starts it.
+    pub fn log_in(&self, name: &str) {
+        let server = match self.named(name) {
+            Ok(server) => server,
+            Err(problem) => return self.0.report_problem(&problem),
+        };
+        let inner = self.0.clone();
+        let name = name.to_owned();
+        let task = tokio::spawn(async move {
+            let visit = |address: &str| {
+                (inner.parts.visit)(address);
+                let text =
+                    format!("Log in to the MCP server \"{name}\" in your browser: {address}");
+                inner.notify(Level::Info, text);
+            };
+            if let Err(why) = server.log_in(&visit).await {
+                let problem = format!("You are not logged in to the MCP server \"{name}\": {why}.");
+                let fix = format!("`:Flemma mcp:login {name}` tries again.");
+                return inner.report_problem(&Problem::new(problem, fix));
+            }
+            // A failed start reports itself.
+            if server.start().await.is_ok() {
+                let text = format!("You are logged in to the MCP server \"{name}\".");
+                inner.notify(Level::Info, text);
+            }
+        });
+        // A page that the user closed gets no answer, so the latest login counts.
+        let earlier = self.0.state().login.replace(task.abort_handle());
+        if let Some(earlier) = earlier {
+            earlier.abort();
+        }
+    }
+
+    /// `:Flemma mcp:logout`: removes the login at a server.
+    pub fn log_out(&self, name: &str) {
+        let server = match self.named(name) {
+            Ok(server) => server,
+            Err(problem) => return self.0.report_problem(&problem),
+        };
+        let inner = self.0.clone();
+        let name = name.to_owned();
+        tokio::spawn(async move {
+            match server.log_out().await {
+                Ok(had) => {
+                    let not = if had { "no longer" } else { "not" };
+                    let text = format!("You are {not} logged in to the MCP server \"{name}\".");
+                    inner.notify(Level::Info, text);
+                }
+                Err(why) => {
+                    let problem = format!("The login at the MCP server \"{name}\" stays: {why}.");
+                    inner.report_problem(&Problem::new(problem, ""));
+                }
+            }
+        });
+    }
+
+    /// Reads a resource of a server.
+    ///
+    /// # Errors
+    ///
+    /// There is no such server, or the resource can't be read; the end of a sentence that
+    /// begins with the reference.
+    pub async fn read(&self, name: &str, uri: &str) -> Result<ResourceContent, String> {
+        let server = self.named(name).map_err(|problem| {
+            format!("cannot be read. {problem} A backslash before it makes it text.")
+        })?;
+        let read = server.read(uri).await;
+        read.map_err(|why| format!("cannot be read from the MCP server \"{name}\": {why}."))
+    }
+
+    /// Returns the URIs of a server's resources that what was typed may become.
+    pub async fn complete_uri(&self, server: &str, typed: &str) -> Vec<ResourceUri> {
+        match self.named(server) {
+            Ok(server) => server.complete_uri(typed).await,
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the names of the servers that have resources, or may have some.
+    pub fn with_resources(&self) -> Vec<String> {
+        let state = self.0.state();
+        let servers = state.live.values().filter(|server| {
+            let status = server.status();
+            // Nothing is known about a server that was not started yet.
+            status.has_resources || status.said.is_none()
+        });
+        servers.map(|it| it.spec.name.clone()).collect()
+    }
+
     /// `:Flemma mcp`: describes one server, or all.
     pub fn report(&self, name: Option<&str>) -> Vec<String> {
         match name.map(|name| self.named(name)) {
@@ -264,8 +358,8 @@ impl Servers {
         // Weak, because the state holds the servers, and they hold this closure.
         let inner = Arc::downgrade(&self.0);
         let name = spec.name.clone();
-        let client = (self.0.parts.http)(&spec);
-        Server::new(spec, agreed, client, move |news| {
+        let http = self.0.parts.http.clone();
+        Server::new(spec, agreed, http, move |news| {
             hear(&inner, &name, news);
         })
     }
@@ -392,9 +486,19 @@ impl Inner {
         }
         self.publish(server);
         if is_meeting {
-            let text = format!(
-                "The MCP server \"{name}\" offers {count} tools. `:Flemma mcp {name}` lists them."
-            );
+            let has_resources = server.status().has_resources;
+            let mut text = format!("The MCP server \"{name}\" ");
+            if count > 0 || !has_resources {
+                text.push_str(&format!(
+                    "offers {count} tools. `:Flemma mcp {name}` lists them."
+                ));
+            }
+            if has_resources {
+                let and = if count > 0 { " It " } else { "" };
+                text.push_str(&format!(
+                    "{and}has resources: write @{name}:URI in a message to attach one."
+                ));
+            }
             self.notify(Level::Info, text);
         }
     }
@@ -436,10 +540,17 @@ impl Inner {
     fn failed(&self, name: &str, server: &Arc<Server>, why: &str) {
         // A failed call already has the reason in its result.
         if server.status().agreed.is_none() {
-            let problem = format!(
-                "The MCP server \"{name}\" cannot be used: {why}. Its tools are left out until \
-                 `:Flemma mcp:restart {name}`."
-            );
+            let problem = if server.status().state == crate::State::NeedsLogin {
+                format!(
+                    "The MCP server \"{name}\" requires a login. Its tools are left out until \
+                     `:Flemma mcp:login {name}`."
+                )
+            } else {
+                format!(
+                    "The MCP server \"{name}\" cannot be used: {why}. Its tools are left out until \
+                     `:Flemma mcp:restart {name}`."
+                )
+            };
             self.parts.sources.failed(&source(name), problem);
         }
     }

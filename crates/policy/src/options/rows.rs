@@ -347,11 +347,22 @@ options! {
         /// and `timeout` is the maximum number of seconds of a call (default:
         /// `tools.default_timeout`).
         /// `${NAME}` and `${NAME:-otherwise}` are replaced by environment variables.
+        /// `oauth` names the client as which you log in, see |flemma-mcp-login|: `client_id`,
+        /// `client_secret`, `client_metadata_url`, `scopes`, and `callback_port`.
         // The environments and headers of servers contain secrets.
         servers: serde_json::Map<String, Value> as Map(&Table(&[MCP_SERVER])) = {} { secret: true },
         /// Whether the servers of a project's `.mcp.json` are used as well, after
         /// `:Flemma mcp:trust`.
         project: bool = true,
+    }
+
+    /// The client as which the user logs in at a server.
+    const MCP_LOGIN {
+        client_id: Text,
+        client_secret: Text,
+        client_metadata_url: Text,
+        scopes: List(&Text),
+        callback_port: Whole(1, 65535),
     }
 
     /// A server of `mcp.servers`.
@@ -362,6 +373,7 @@ options! {
         cwd: Text,
         url: Text,
         headers: Map(&Text) { secret: true },
+        oauth: Table(&[MCP_LOGIN]) { secret: true },
         timeout: Whole(1, DAY_SECONDS),
         type: Choice(&["stdio", "http"]),
     }

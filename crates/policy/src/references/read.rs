@@ -16,7 +16,7 @@ use platform::paths::{self, canonicalize, of_reference};
 use serde::{Deserialize, Serialize};
 use tools::{RealPath, SecretFile, Secrets, sniffed};
 
-use super::{Agreed, ContextText, Objection};
+use super::{Agreed, ContextText, Objection, Resource};
 
 /// Maximum bytes of a file, and of all files of a message: 20 MB, which is below the limits of
 /// providers for one request even in Base64.
@@ -191,6 +191,16 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Returns the content of a resource.
+    pub(super) fn resource(&mut self, resource: &Resource) -> Result<FileContent, Refusal> {
+        self.count(resource.bytes.len())?;
+        Ok(FileContent {
+            content: resource.content()?,
+            file: None,
+            is_secret: false,
+        })
+    }
+
     fn file_at(&mut self, path: &Path, mime: Option<&str>) -> Result<FileContent, Refusal> {
         // Links are resolved once, and the checked path is the one that is opened.
         let real = real_path(path)?;
@@ -260,7 +270,7 @@ fn real_path(path: &Path) -> Result<RealPath, Refusal> {
     RealPath::of(path).map_err(|why| Refusal::Unreadable(why.to_string()))
 }
 
-fn content(bytes: Vec<u8>, mime: Option<&str>) -> Result<Content, Refusal> {
+pub(super) fn content(bytes: Vec<u8>, mime: Option<&str>) -> Result<Content, Refusal> {
     let kind = mime.map(str::to_ascii_lowercase);
     // The user's type takes precedence, because few bytes can look like another type.
     match kind.as_deref().or(sniffed(&bytes)) {

@@ -273,25 +273,40 @@ impl World {
     /// The texts of some references.
     fn contexts(&self) -> Contexts {
         let buffer = |path: &str, is_modified: bool| {
-            Ok(ContextText {
+            Ok(ContextContent::Text(ContextText {
                 text: "in the buffer\n".to_owned(),
                 language: "rust".to_owned(),
                 file: Some(BufferFile {
                     path: self.path(path),
                     is_modified,
                 }),
-            })
+            }))
+        };
+        let resource = |uri: &str, bytes: &[u8], mime: &str| {
+            let source = ContextSource::Resource {
+                server: "docs".to_owned(),
+                uri: uri.to_owned(),
+            };
+            let resource = Resource {
+                bytes: bytes.to_vec(),
+                mime: mime.to_owned(),
+            };
+            (source, Ok(ContextContent::Resource(resource)))
         };
         let named = |name: &str| ContextSource::Buffer(name.to_owned());
         Contexts::from([
             (
                 ContextSource::Diff(DiffScope::All),
-                Ok(ContextText {
+                Ok(ContextContent::Text(ContextText {
                     text: "+x\n".to_owned(),
                     language: "diff".to_owned(),
                     file: None,
-                }),
+                })),
             ),
+            resource("note://text", b"@You:\n", "image/png"),
+            resource("note://picture", PNG, "text/plain"),
+            resource("note://sound", b"\xff\0", "audio/wav"),
+            resource("note://binary", b"\xff\0", ""),
             (ContextSource::Quickfix, Err("is broken.".to_owned())),
             (named("saved"), buffer("p/src/a b.rs", false)),
             (named("unsaved"), buffer("p/src/a b.rs", true)),
@@ -320,6 +335,29 @@ fn a_context_is_sent_like_a_file() {
         ),
     ] {
         assert_eq!(world.sent(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_resource_is_sent_like_a_file() {
+    let world = World::new();
+    for (text, expected) in [
+        (
+            "See @docs:note://text.",
+            "\"See \" @docs:note://text=\"@You:\\n\" \".\"",
+        ),
+        (
+            "@docs:note://picture",
+            "@docs:note://picture=image/png iVBORw0KGgoAAA==",
+        ),
+    ] {
+        assert_eq!(world.sent(text), expected, "{text}");
+    }
+    for (text, kind) in [
+        ("@docs:note://sound", "audio/wav"),
+        ("@docs:note://binary", "binary"),
+    ] {
+        assert_eq!(world.refusal(text), Refusal::Unsupported(kind.to_owned()));
     }
 }
 

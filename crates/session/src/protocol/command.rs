@@ -154,6 +154,10 @@ pub enum Action {
     AcceptMcp(Option<String>),
     /// Restart a server.
     RestartMcp(Option<String>),
+    /// Log in at this MCP server.
+    LogInMcp(Option<String>),
+    /// Remove the login at this MCP server.
+    LogOutMcp(Option<String>),
     /// Trust the servers of the project.
     TrustMcp,
     /// A name that this version does not know.
@@ -261,6 +265,8 @@ impl Action {
             "sandbox:clear" => Self::ClearScratch,
             "mcp:accept" => Self::AcceptMcp(word()),
             "mcp:restart" => Self::RestartMcp(word()),
+            "mcp:login" => Self::LogInMcp(word()),
+            "mcp:logout" => Self::LogOutMcp(word()),
             "mcp:trust" => Self::TrustMcp,
             "tutor" => Self::Tutor,
             "fork" => Self::Fork,

@@ -58,6 +58,15 @@ pub enum Display {
     Decision(Decision),
     /// The end of a review.
     ReviewClosed(ReviewClosed),
+    /// A page that the user asked for.
+    Visit(Visit),
+}
+
+/// `visit`: open the page of a login in the browser.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Visit {
+    /// Its address.
+    pub url: String,
 }
 
 /// `decision`: show a pending call in a window of its own, in which keys decide about it. What

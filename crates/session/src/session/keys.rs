@@ -193,6 +193,8 @@ impl Session {
             | Action::Mcp(_)
             | Action::AcceptMcp(_)
             | Action::RestartMcp(_)
+            | Action::LogInMcp(_)
+            | Action::LogOutMcp(_)
             | Action::TrustMcp => None,
         };
         if let Some(event) = event {

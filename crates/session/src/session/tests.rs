@@ -24,6 +24,7 @@ mod references;
 mod remembering;
 mod reports;
 mod requests;
+mod resources;
 mod result_files;
 mod reviewing;
 mod run_changes;
@@ -47,6 +48,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use mcp::configured::Servers;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -79,6 +81,7 @@ struct Stage {
     /// Settings that are made later need it.
     catalogue: Catalogue,
     scripts: Scripts,
+    servers: Servers,
     /// The chat's folder.
     folder: Option<TempDir>,
 }

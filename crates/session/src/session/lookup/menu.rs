@@ -5,7 +5,7 @@ use std::path::Path;
 
 use chat::complete::{Unfinished, WordKind, unfinished};
 use chat::document::{Role, Status};
-use chat::references::{BUFFER, CONTEXTS, encoded};
+use chat::references::{BUFFER, CONTEXTS, encoded, encoded_uri, server_at_start};
 use policy::options;
 
 use crate::protocol::{Lookup, LookupAnswer, Menu, MenuItem, ReferenceItem};
@@ -27,6 +27,9 @@ pub(super) fn send_menu(ctx: &Ctx, lookup: &Lookup) {
     };
     if word.kind == WordKind::Buffer {
         return send_buffers(ctx, number, word);
+    }
+    if word.kind == WordKind::Resource {
+        return send_resources(ctx, number, word);
     }
     let (editor, shared) = (ctx.editor.clone(), ctx.shared.clone());
     let folder = ctx.place.folder();
@@ -59,6 +62,30 @@ fn send_buffers(ctx: &Ctx, number: u64, word: Unfinished) {
     });
 }
 
+/// Gets the resources of an MCP server from it.
+fn send_resources(ctx: &Ctx, number: u64, word: Unfinished) {
+    let (editor, servers) = (ctx.editor.clone(), ctx.shared.servers.clone());
+    tokio::spawn(async move {
+        let items = match server_at_start(&word.text) {
+            Some((server, typed)) => {
+                let found = servers.complete_uri(server, typed).await.into_iter();
+                let resource = |it: mcp::ResourceUri| {
+                    item(format!("@{server}:{}", encoded_uri(&it.uri)), it.about)
+                };
+                found.map(resource).collect()
+            }
+            None => Vec::new(),
+        };
+        let menu = Menu {
+            word,
+            items,
+            // The server completes the variables of templates letter by letter.
+            is_partial: true,
+        };
+        editor.looked_up(number, LookupAnswer::Menu(menu));
+    });
+}
+
 /// Returns the reference to a buffer.
 fn buffer_item(buffer: &ReferenceItem) -> MenuItem {
     let detail = match buffer.kind.as_str() {
@@ -78,8 +105,8 @@ fn items(word: &Unfinished, shared: &Shared, folder: &Path) -> Vec<MenuItem> {
         WordKind::Status => statuses().collect(),
         WordKind::Option => option_names(&word.text),
         WordKind::Model => models(shared),
-        // The editor has the buffers, see `send_buffers`.
-        WordKind::Buffer => Vec::new(),
+        // The editor has the buffers, and servers their resources; see `send_menu`.
+        WordKind::Buffer | WordKind::Resource => Vec::new(),
     }
 }
 
@@ -108,7 +135,18 @@ fn tools_of(shared: &Shared) -> impl Iterator<Item = MenuItem> {
         item("@./", "file"),
         item(BUFFER, "the text of an open buffer"),
     ];
-    begun.into_iter().chain(contexts).chain(tools)
+    let servers = shared.servers.with_resources().into_iter();
+    let servers = servers.map(|name| {
+        item(
+            format!("@{name}:"),
+            format!("a resource of the MCP server \"{name}\""),
+        )
+    });
+    begun
+        .into_iter()
+        .chain(contexts)
+        .chain(servers)
+        .chain(tools)
 }
 
 fn statuses() -> impl Iterator<Item = MenuItem> {

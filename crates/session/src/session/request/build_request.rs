@@ -18,7 +18,7 @@ use chat::result_files;
 use chat::summary::SignedSummary;
 use chat::text::Text;
 use policy::frontmatter::{self, Evaluated, Expansion, Known, Source};
-use policy::references::{Agreed, Contexts, Folders, Sources, Trouble, resolve};
+use policy::references::{Agreed, ContextContent, Contexts, Folders, Sources, Trouble, resolve};
 use policy::rules::Rules;
 use policy::trust::Trust;
 use tools::{RealPath, SeenFiles, state_dir};
@@ -54,8 +54,8 @@ pub(super) struct RequestSource {
     agreed: Agreed,
     /// Summaries whose comment the user typed in this session.
     pub(super) typed: HashSet<usize>,
-    places: ContextPlaces,
-    inbox: Inbox,
+    pub(super) places: ContextPlaces,
+    pub(super) inbox: Inbox,
 }
 
 /// A request with its references resolved, before it is recorded.
@@ -140,6 +140,7 @@ impl Request {
                 buffer: ctx.buffer.id(),
                 editor: ctx.editor.clone(),
                 folder: ctx.place.cwd().to_owned(),
+                servers: ctx.shared.servers.clone(),
             },
             inbox: ctx.inbox.clone(),
         }
@@ -165,12 +166,12 @@ impl RequestSource {
         self.after_lookups(Self::weighed).await
     }
 
-    /// Calls `finish` on another thread, once the editor and Git have been asked.
+    /// Calls `finish` on another thread, once the editor, Git, and servers have been asked.
     async fn after_lookups<T: Send + 'static>(
         self,
         finish: fn(Arc<Self>, &Referring, Collected) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
-        // Shared by two blocking stages, with the wait for Neovim and Git between them. A
+        // Shared by two blocking stages, with the wait for Neovim, Git, and servers between them. A
         // blocking thread that waited for Neovim would be missing elsewhere.
         let source = Arc::new(self);
         let referring = source.clone().blocking(|it| it.referring()).await?;
@@ -260,6 +261,7 @@ impl RequestSource {
         }
         // At once, because the next request may be built before this is on disk.
         if !self.places.editor.is_dry_run() {
+            self.look_for_changed_resources(referring, &contexts);
             self.remember_files(referring, &contexts, &sending);
             self.ledger.record(sending);
         }
@@ -400,7 +402,7 @@ impl RequestSource {
                 }
                 // `@buffer:NAME` is the text of a file, too.
                 if let Piece::Context { source, .. } = &message.pieces[*at]
-                    && let Some(Ok(context)) = contexts.get(source)
+                    && let Some(Ok(ContextContent::Text(context))) = contexts.get(source)
                     && let Some(file) = &context.file
                     && let Ok(path) = RealPath::of(&file.path)
                 {

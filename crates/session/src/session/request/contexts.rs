@@ -1,5 +1,6 @@
-//! Collects what the user's text refers to in the editor and the Git repository, before the
-//! request is built: `@diagnostics`, `@quickfix`, `@symbols`, `@diff`, and `@buffer:NAME`.
+//! Collects what the user's text refers to in the editor, the Git repository, and MCP servers,
+//! before the request is built: `@diagnostics`, `@quickfix`, `@symbols`, `@diff`, `@buffer:NAME`,
+//! and `@server:uri`.
 
 mod listing;
 
@@ -7,20 +8,23 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use chat::references::{ContextSource, DiffScope, Piece};
+use mcp::configured::Servers;
 use platform::paths::canonicalize;
-use policy::references::{BufferFile, ContextText, Contexts, MAX_BYTES};
+use policy::references::{BufferFile, ContextContent, ContextText, Contexts, MAX_BYTES, Resource};
 use tools::{GitDiff, GitProblem, Secrets, git_diff, without_secrets};
 
 use self::listing::{Listing, diagnostics, quickfix, symbols};
 use crate::editor::Editor;
 use crate::protocol::{BufferId, ReferenceAnswer};
 
-/// The content of a reference, as the editor or Git returned it.
+/// The content of a reference, as the editor, Git, or a server returned it.
 enum Found {
     /// From Git.
     Diff(Result<GitDiff, GitProblem>),
     /// From the editor.
     Editor(ReferenceAnswer),
+    /// From an MCP server.
+    Resource(Resource),
     /// Why there is nothing.
     Nothing(String),
 }
@@ -37,10 +41,12 @@ pub(super) struct ContextPlaces {
     pub(super) editor: Editor,
     /// The working directory, whose changes `@diff` shows.
     pub(super) folder: PathBuf,
+    /// The MCP servers.
+    pub(super) servers: Servers,
 }
 
 impl ContextPlaces {
-    /// Asks the editor and Git, once for each thing that is named.
+    /// Asks the editor, Git, and servers, once for each thing that is named.
     pub(super) async fn collect(&self, pieces: impl Iterator<Item = &Piece>) -> Collected {
         let mut collected = BTreeMap::new();
         for piece in pieces {
@@ -70,7 +76,22 @@ impl ContextPlaces {
             ContextSource::Quickfix => self.ask("quickfix", String::new()).await,
             ContextSource::Symbols => self.ask("symbols", String::new()).await,
             ContextSource::Buffer(name) => self.ask("buffer", name.clone()).await,
+            ContextSource::Resource { server, uri } => {
+                match self.read(server, uri).await {
+                    Ok(resource) => Found::Resource(resource),
+                    Err(why) => Found::Nothing(why),
+                }
+            }
         }
+    }
+
+    /// Reads a resource of an MCP server.
+    pub(super) async fn read(&self, server: &str, uri: &str) -> Result<Resource, String> {
+        let read = self.servers.read(server, uri).await?;
+        Ok(Resource {
+            bytes: read.bytes,
+            mime: read.mime,
+        })
     }
 
     async fn ask(&self, kind: &'static str, name: String) -> Found {
@@ -98,14 +119,20 @@ impl Collected {
             let text = match (&source, found) {
                 (_, Found::Nothing(why)) => Err(why),
                 (_, Found::Diff(Err(why))) => Err(why.to_string()),
-                (_, Found::Diff(Ok(diff))) => Ok(diff_text(&diff, folder, secrets, &mut warnings)),
+                (_, Found::Resource(resource)) => Ok(ContextContent::Resource(resource)),
+                (_, Found::Diff(Ok(diff))) => {
+                    let text = diff_text(&diff, folder, secrets, &mut warnings);
+                    Ok(ContextContent::Text(text))
+                }
                 (
                     _,
                     Found::Editor(ReferenceAnswer {
                         problem: Some(why), ..
                     }),
                 ) => Err(why),
-                (ContextSource::Buffer(_), Found::Editor(answer)) => buffer(answer, secrets),
+                (ContextSource::Buffer(_), Found::Editor(answer)) => {
+                    buffer(answer, secrets).map(ContextContent::Text)
+                }
                 (ContextSource::Quickfix, Found::Editor(answer)) => {
                     Ok(listed(quickfix(&answer, folder, secrets), &mut warnings))
                 }
@@ -150,15 +177,15 @@ fn diff_text(
     }
 }
 
-fn listed(listing: Listing, warnings: &mut Vec<String>) -> ContextText {
+fn listed(listing: Listing, warnings: &mut Vec<String>) -> ContextContent {
     if let Some(warning) = listing.warning {
         warnings.push(warning);
     }
-    ContextText {
+    ContextContent::Text(ContextText {
         text: listing.text,
         language: String::new(),
         file: None,
-    }
+    })
 }
 
 fn buffer(answer: ReferenceAnswer, secrets: &Secrets) -> Result<ContextText, String> {

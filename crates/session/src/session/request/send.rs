@@ -184,7 +184,13 @@ impl Sending {
         // model.
         self.deliver(Input::Work(WorkInput::Label(self.number, label, tariff)));
         let ledger = source.ledger.clone();
-        let prompt = source.build().await.map(|built| {
+        // An MCP server that is asked for a resource may be slow, too.
+        let built = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return,
+            built = source.build() => built,
+        };
+        let prompt = built.map(|built| {
             self.deliver(Input::Work(WorkInput::Ids(self.number, built.ids)));
             self.write_sent(ledger);
             if let (Some(text), Ok(to)) = (built.new_tools, &destination)

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chat::document::{Block, Document, Role};
-use chat::prompt::{Own, Part, Prompt, own_text};
-use chat::references::Piece;
+use chat::prompt::{Content, Own, Part, Prompt, own_text};
+use chat::references::{ContextSource, Piece};
 use chat::server_tools::{ExactAnswer, ExactBlock};
 use chat::text::Lines;
 use chat::tool::ToolDefinition;
-use policy::references::{MAX_BYTES, SourceFile, Stamp, Value};
+use policy::references::{Contexts, MAX_BYTES, SourceFile, Stamp, Value};
 use provider::{Usage, catalogue};
 use tools::objects::Hash;
 use tools::{RealPath, state_dir};
@@ -246,15 +246,57 @@ impl RequestSource {
                     FileChange::Known(stamp) => {
                         ledger.note_file(place, SourceFile { stamp, ..file });
                     }
-                    FileChange::ByOthers => remarks.push(format!(
-                        "{} changed after it was sent, and the model still has the earlier content. Mention it in a new \
-                         message to send it as it is now, or read everything anew with :Flemma refresh.",
-                        message.pieces[*at].written()
-                    )),
+                    FileChange::ByOthers => remarks.push(changed(message.pieces[*at].written())),
                 }
             }
         }
         remarks
+    }
+
+    /// Reads the resources that are sent again, and delivers remarks about those that changed since.
+    /// The request does not wait for it, because a server may be slow.
+    pub(super) fn look_for_changed_resources(
+        self: &Arc<Self>,
+        referring: &Referring,
+        contexts: &Contexts,
+    ) {
+        let document = self.document();
+        let last = document.messages.last();
+        // Once for each message of the user, not for each request of autopilot.
+        if last.is_none_or(|it| own_text(&document, it).is_none()) {
+            return;
+        }
+        // The model knows all values that were sent, so one of them may be the present one.
+        let mut sent: BTreeMap<(String, String), (String, Vec<Content>)> = BTreeMap::new();
+        for message in referring.0.values() {
+            for (at, value) in &message.kept {
+                if let Piece::Context {
+                    source: source @ ContextSource::Resource { server, uri },
+                    written,
+                    ..
+                } = &message.pieces[*at]
+                    && let Value::File(file) = value
+                    // A new message has the present content.
+                    && !contexts.contains_key(source)
+                {
+                    let key = (server.clone(), uri.clone());
+                    let of_uri = sent.entry(key).or_insert((written.clone(), Vec::new()));
+                    of_uri.1.push(file.content.clone());
+                }
+            }
+        }
+        for ((server, uri), (written, contents)) in sent {
+            let source = self.clone();
+            tokio::spawn(async move {
+                // A server that cannot be reached says nothing about its resource.
+                let Ok(resource) = source.places.read(&server, &uri).await else {
+                    return;
+                };
+                if resource.content().is_ok_and(|it| !contents.contains(&it)) {
+                    source.inbox.deliver(WorkInput::Remark(changed(&written)));
+                }
+            });
+        }
     }
 
     fn change_of(&self, file: &SourceFile, sent: &Value) -> FileChange {
@@ -337,6 +379,14 @@ impl RequestSource {
         let first = first.into();
         OfferedTools { first, news }
     }
+}
+
+/// Returns the remark about a reference whose content changed after it was sent.
+fn changed(written: &str) -> String {
+    format!(
+        "{written} changed after it was sent, and the model still has the earlier content. Mention it in a new message \
+         to send it as it is now, or read everything anew with :Flemma refresh."
+    )
 }
 
 /// The tools that a request offers from its beginning on.

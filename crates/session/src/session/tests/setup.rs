@@ -19,6 +19,7 @@ use super::{BUFFER, EditorInput, Input, QUESTION, Recorder, Stage};
 use crate::editor::Editor;
 use crate::frontend::Capabilities;
 use crate::frontend::buffer::TextBuffer;
+use crate::mcp_servers;
 use crate::protocol::*;
 use crate::scripts::Scripts;
 use crate::shared::{Shared, Stores};
@@ -92,6 +93,8 @@ impl Setup {
         let (recorder, record, changed) = Recorder::new(capabilities, buffer, &inbox);
         let (sources, _changes) = Sources::new();
         let gate = Arc::new(Semaphore::new(0));
+        let editor = Editor::new(recorder);
+        let servers = mcp_servers::servers(sources.clone(), editor.clone());
         let stage = Stage {
             inbox,
             record,
@@ -100,11 +103,11 @@ impl Setup {
             catalogue: catalogue(&gate),
             gate,
             scripts: Scripts::new(sources),
+            servers,
             folder: self.folder,
             runtime,
         };
         let shared = stage.shared(&self.options);
-        let editor = Editor::new(recorder);
         stage
             .runtime
             .block_on(async { super::super::start(BUFFER, &editor, shared, &stage.inbox, inputs) });
@@ -120,7 +123,7 @@ impl Stage {
         let (settings, problems) = Settings::read(&options, &self.catalogue.registry);
         assert_eq!(problems, Vec::<String>::new());
         let usage = UsageHistory::default();
-        let stores = Stores::new(usage, self.scripts.clone());
+        let stores = Stores::new(usage, self.scripts.clone(), self.servers.clone());
         let mut shared = Shared::new(settings, &self.catalogue, stores);
         shared.models = self.script.clone();
         shared.remembered = self.remembered();

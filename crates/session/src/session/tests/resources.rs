@@ -1,0 +1,102 @@
+//! References to resources of MCP servers, as the model gets them. The server is
+//! `tests/mcp/fake.py`, which has resources and no tools.
+
+use std::path::PathBuf;
+
+use chat::prompt::{Content, Part};
+use serde_json::{Map, json};
+
+use super::Stage;
+use super::script::says;
+
+fn chat(text: &str) -> Stage {
+    let stage = Stage::beside(&[("f.txt", b"a\n")], json!({}), &format!("@You:\n{text}\n"));
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.py");
+    let server = json!({
+        "command": ["python3", script.to_string_lossy(), "resources"],
+        "env": {"FAKE_STORE": stage.path("store").to_string_lossy()},
+    });
+    let table = Map::from_iter([("docs".to_owned(), server)]);
+    stage.servers.configure(&table, false, None);
+    stage
+}
+
+/// The parts of the user's first message in the latest request.
+fn sent(stage: &Stage) -> Vec<Part> {
+    stage.script.prompt().messages[0].parts.clone()
+}
+
+fn file(part: &Part) -> (&str, &Content) {
+    match part {
+        Part::File(file) => (&file.name, &file.content),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_resource_is_sent_like_a_file_and_is_only_text() {
+    let stage = chat("What does @docs:note://today say?");
+    stage.press("advance");
+    let parts = sent(&stage);
+    let content = Content::Text("Buy milk.\n@You:\n```\n".to_owned());
+    assert_eq!(file(&parts[1]), ("@docs:note://today", &content));
+    assert_eq!(parts[2], Part::Text(" say?".to_owned()));
+    // The chat has the reference, not the content.
+    assert!(!stage.text().contains("milk"));
+}
+
+#[test]
+fn pictures_are_attached_and_blanks_are_written_as_in_files() {
+    let stage = chat("@docs:note://picture and (@docs:note://a%20b).");
+    stage.press("advance");
+    let parts = sent(&stage);
+    assert!(matches!(file(&parts[0]).1, Content::Image { mime, .. } if mime == "image/png"));
+    let content = Content::Text("two words\n".to_owned());
+    assert_eq!(file(&parts[2]), ("@docs:note://a%20b", &content));
+}
+
+#[test]
+fn without_the_resource_nothing_is_sent() {
+    for (text, why) in [
+        (
+            "@docs:note://gone",
+            "@docs:note://gone cannot be read from the MCP server \"docs\": it has no such resource.",
+        ),
+        (
+            "@doc:note://today",
+            "@doc:note://today cannot be read. There is no MCP server \"doc\". Servers: docs. A backslash before it \
+             makes it text.",
+        ),
+        (
+            "@docs:note://sound",
+            "@docs:note://sound is audio/wav; only text, PNG, JPEG, GIF, WebP and PDF can be sent.",
+        ),
+        (
+            "@docs:note://large",
+            "@docs:note://large cannot be read from the MCP server \"docs\": ",
+        ),
+    ] {
+        let stage = chat(text);
+        stage.press("advance");
+        stage.expect_diagnostic(why);
+        stage.expect_requests(0);
+    }
+}
+
+#[test]
+fn later_requests_repeat_what_was_sent_and_a_change_is_reported() {
+    let stage = chat("Read @docs:note://today.").answers([says("One."), says("Two.")]);
+    stage.press("advance");
+    let before = sent(&stage);
+    let store = json!({"note://today": {"text": "Buy bread."}});
+    std::fs::write(stage.path("store"), store.to_string()).unwrap();
+    stage.asks("And now?");
+    stage.wait_notice("@docs:note://today changed after it was sent");
+    assert_eq!(sent(&stage), before);
+    stage
+        .types_below("Read @docs:note://today again.")
+        .press("advance");
+    let last = stage.script.prompt().messages.pop();
+    let content = Content::Text("Buy bread.".to_owned());
+    assert_eq!(file(&last.unwrap().parts[1]).1, &content);
+}
