@@ -230,11 +230,11 @@ fn unknown_events_are_skipped_and_unknown_blocks_named() {
         "unknown_events_and_blocks",
         r#"
         usage input=12 output=1
-        remark "The answer contains a part that Flemma does not know (\"server_tool_use\"); it was skipped."
-        remark "The answer contains a part that Flemma does not know (\"citations_delta\"); it was skipped."
+        server tool begins: web_search ""
         text "Done."
         usage output=9
-        stop: other, pause_turn
+        exact: 1 blocks
+        paused
     "#,
     );
 }

@@ -243,8 +243,9 @@ fn unknown_events_are_skipped_and_unknown_items_named() {
     check_responses(
         "unknown_events_and_items",
         r#"
-        remark "The answer contains a part that Flemma does not know (\"web_search_call\"); it was skipped."
+        server tool web_search ""
         text "Done."
+        exact: 2 blocks
         COST
         stop: EndTurn
     "#,
