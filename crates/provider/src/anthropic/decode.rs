@@ -170,7 +170,7 @@ impl StreamReader {
         let is_text = block.get("type").as_str() == Some("text");
         let is_after_text = std::mem::take(&mut self.is_after_text);
         // A text with citations is in the middle of a sentence.
-        if is_after_text && is_text && !self.exact.joins_texts() {
+        if is_after_text && is_text && !self.exact.is_needed() {
             events.push(StreamEvent::TextEnd);
         }
         if !is_own {
@@ -329,7 +329,8 @@ impl StreamReader {
             Some(reason) => meaning(reason),
         };
         match meaning {
-            None if reason.as_deref() == Some(PAUSE) && !self.exact.is_empty() => {
+            // A call of our own needs its result before the answer can go on.
+            None if reason.as_deref() == Some(PAUSE) && self.exact.is_needed() && !self.called => {
                 self.exact.pause(events);
                 events.push(StreamEvent::Paused);
                 return;

@@ -76,8 +76,9 @@ impl ExactReader {
         }
     }
 
-    /// Returns true if texts of the answer are in several blocks only for their citations.
-    pub(super) fn joins_texts(&self) -> bool {
+    /// Returns true if server tools were used or something is cited, so that the document's text alone
+    /// could not be sent back. Texts may be in several blocks only for their citations then.
+    pub(super) fn is_needed(&self) -> bool {
         self.is_needed
     }
 
@@ -208,11 +209,6 @@ impl ExactReader {
     pub(super) fn pause(&mut self, events: &mut Vec<StreamEvent>) {
         let blocks = self.blocks.drain(..).filter_map(Open::whole);
         events.push(StreamEvent::Exact(blocks.collect()));
-    }
-
-    /// Returns true if nothing has come.
-    pub(super) fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
     }
 }
 

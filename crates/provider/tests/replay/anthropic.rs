@@ -230,11 +230,11 @@ fn unknown_events_are_skipped_and_unknown_blocks_named() {
         "unknown_events_and_blocks",
         r#"
         usage input=12 output=1
-        server tool begins: web_search ""
+        remark "The answer contains a part that Flemma does not know (\"novelty_use\"); it was skipped."
+        remark "The answer contains a part that Flemma does not know (\"novelty_delta\"); it was skipped."
         text "Done."
         usage output=9
-        exact: 1 blocks
-        paused
+        stop: other, pause_turn
     "#,
     );
 }
