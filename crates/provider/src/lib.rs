@@ -48,14 +48,14 @@ pub use endpoint::{Endpoint, HeaderValue, Protocol, Secret};
 pub use event::{StopReason, StreamEvent, ToolUse, Usage};
 pub use explain::explain;
 pub use later::takes_later_tools;
-pub use parameters::{CacheRetention, Parameters};
+pub use parameters::{CacheRetention, Parameters, WebTools};
 pub use refusal::{ServerRefusal, refusal};
 pub use refused::{Feature, RefusedParameter, Without};
 pub use retry::{Failure, Patience, RetryDecision, Tries};
 pub use text_tools::TextCalls;
 pub use thinking::{Thinking, ThinkingLevel};
 pub use unmet::{Unmet, unmet};
-pub use web::{WebTools, search_price};
+pub use web::search_price;
 pub use wire_tools::{LeftOut, WireTools, left_out};
 
 use chat::{Problem, prompt::Prompt};

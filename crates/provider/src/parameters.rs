@@ -5,7 +5,7 @@
 use chat::Problem;
 use chat::summary::SignedSummary;
 
-use crate::{Endpoint, Patience, RefusedParameter, Thinking, WebTools, Without, catalogue::Model};
+use crate::{Endpoint, Patience, RefusedParameter, Thinking, Without, catalogue::Model};
 
 /// Request parameters set by the user.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -58,6 +58,28 @@ pub enum CacheRetention {
     Short,
     /// An hour or more, if the provider offers it.
     Long,
+}
+
+/// The web tools that requests offer, and their limits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WebTools {
+    /// True for searches.
+    pub search: bool,
+    /// True for reading pages.
+    pub fetch: bool,
+    /// The only domains that they reach; all if empty.
+    pub allowed_domains: Vec<String>,
+    /// Domains that they never reach.
+    pub blocked_domains: Vec<String>,
+    /// Maximum number of uses of each in one request.
+    pub max_uses: Option<u32>,
+}
+
+impl WebTools {
+    /// Returns true if any tool may be used.
+    pub fn is_on(&self) -> bool {
+        self.search || self.fetch
+    }
 }
 
 impl Parameters {

@@ -4,29 +4,7 @@
 //! then its tools are not offered, and the user is told.
 
 use crate::providers::VERTEX;
-use crate::{Endpoint, Parameters, Protocol};
-
-/// The web tools that requests offer, and their limits.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WebTools {
-    /// True for searches.
-    pub search: bool,
-    /// True for reading pages.
-    pub fetch: bool,
-    /// The only domains that they reach; all if empty.
-    pub allowed_domains: Vec<String>,
-    /// Domains that they never reach.
-    pub blocked_domains: Vec<String>,
-    /// Maximum number of uses of each in one request.
-    pub max_uses: Option<u32>,
-}
-
-impl WebTools {
-    /// Returns true if any tool may be used.
-    pub fn is_on(&self) -> bool {
-        self.search || self.fetch
-    }
-}
+use crate::{Endpoint, Parameters, Protocol, WebTools};
 
 /// What the tools of a protocol take.
 struct Takes {
