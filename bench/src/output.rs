@@ -87,7 +87,8 @@ fn keys_during_job() -> io::Result<Samples> {
     await_turn(&editor);
     editor.command("Flemma jobs");
     editor.wait_text("running for");
-    editor.keys("<CR><C-w>p");
+    // The log is below the list, and the chat above both.
+    editor.keys("<CR><C-w>t");
     rest(&editor);
     let (go, ended) = (editor.dir().join("go"), editor.dir().join("ended"));
     let written = std::fs::write(go, "");

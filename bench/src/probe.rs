@@ -1,5 +1,6 @@
 //! Measures how long Neovim takes to respond during other work.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -64,6 +65,8 @@ fn watched(work: impl FnOnce(), mut figure: impl FnMut() -> f64 + Send) -> Sampl
         });
         work();
         over.store(true, Ordering::Relaxed);
-        figures.join().unwrap_or_default().into_iter().collect()
+        // No figures are not good figures.
+        let figures = figures.join().unwrap_or_else(|panic| resume_unwind(panic));
+        figures.into_iter().collect()
     })
 }
