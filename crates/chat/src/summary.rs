@@ -115,8 +115,8 @@ fn may_end_at(document: &Document<'_>, at: usize) -> bool {
     is_answered && document.unanswered.first().is_none_or(|it| *it >= at)
 }
 
-/// A summary that the provider wrote. It takes it in place of the messages that it replaces, if it is
-/// sent exactly as it came; then the model's thinking below it stays valid.
+/// A summary that the provider wrote. The provider accepts it in place of the messages that it replaces
+/// if it is sent exactly as it came; then the model's thinking below it stays valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedSummary {
     /// The text.

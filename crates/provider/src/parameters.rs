@@ -4,6 +4,7 @@
 
 use chat::Problem;
 use chat::summary::SignedSummary;
+use serde::Serialize;
 
 use crate::{Endpoint, Patience, RefusedParameter, Thinking, Without, catalogue::Model};
 
@@ -61,7 +62,7 @@ pub enum CacheRetention {
 }
 
 /// The web tools that requests offer, and their limits.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct WebTools {
     /// True for searches.
     pub search: bool,

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::credentials::Wanted;
 
-pub use parameters::{patience, unmet};
+pub use parameters::{patience, unmet, web_tools};
 
 /// The destination of a request.
 #[derive(Debug, Clone)]

@@ -25,6 +25,7 @@ use chat::summary::{SignedSummary, Summary};
 use chat::tool::{ToolDefinition, ToolUseId};
 use chat::{context, shorten, summary};
 use policy::references::{Found, Value};
+use provider::WebTools;
 use tools::objects::{Hash, Hasher};
 
 pub use self::lines::{Places, SentText, answer_hash};
@@ -98,6 +99,8 @@ pub struct WrittenSummary {
     pub summary: SignedSummary,
     /// Digest of the system prompt and of the tools of its request, from [`basis`].
     pub basis: Hash,
+    /// True if an earlier summary went with the request as its provider signed it.
+    pub is_above_signed: bool,
 }
 
 /// A content that was sent and is damaged or missing.
@@ -456,7 +459,12 @@ impl Ledger {
         let comment = comment_key(&summary.comment());
         let mut new = self.summary_above(document, summary.end(), comment);
         let text = summary.sent_text().unwrap_or_default();
-        if let Some(WrittenSummary { summary: it, basis }) = written {
+        if let Some(WrittenSummary {
+            summary: it,
+            basis,
+            is_above_signed,
+        }) = written
+        {
             let content = SignedContent {
                 content: it.content,
                 signature: it.signature,
@@ -471,7 +479,7 @@ impl Ledger {
                 content: Hash::of(&content),
                 text: Hash::of(text.as_bytes()),
                 basis,
-                thinking: self.bound_thinking(document, summary.start(), true),
+                thinking: self.bound_thinking(document, summary.start(), is_above_signed),
             });
             new.contents.push((Hash::of(&content), content));
         }
@@ -533,6 +541,12 @@ impl Ledger {
         };
         self.record(vec![record], vec![(hash, content)]);
         self.write();
+    }
+
+    /// Returns true if the answer of a message goes back in the form in which its provider sent it.
+    pub fn has_exact(&self, document: &Document<'_>, message: &Message) -> bool {
+        // Most chats have none, and a hash of every answer takes a while.
+        !self.exact.is_empty() && self.exact.contains_key(&answer_hash(document, message))
     }
 
     /// Returns the answer of a message in the form in which its provider sent it; `None` if there is
@@ -718,14 +732,16 @@ fn result_hash(id: &ToolUseId, content: &str) -> Hash {
     hasher.finish()
 }
 
-/// Returns the digest of the system prompt and of the tools of a request.
-pub fn basis(prompt: &Prompt) -> Hash {
+/// Returns the digest of the system prompt and of the tools of a request, also the provider's own.
+pub fn basis(prompt: &Prompt, web: &WebTools) -> Hash {
     let system = prompt.system.as_deref().unwrap_or_default();
     let (_, tools) = encoded(prompt.tools.clone());
     let mut hasher = Hasher::default();
     hasher.update(&(system.len() as u64).to_le_bytes());
     hasher.update(system.as_bytes());
     hasher.update(&tools);
+    // Strings, booleans, and numbers can always be written.
+    hasher.update(&serde_json::to_vec(web).unwrap_or_default());
     hasher.finish()
 }
 

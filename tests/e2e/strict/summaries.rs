@@ -11,6 +11,8 @@ use crate::script_tools::write_tool;
 use crate::shell::Ran;
 use crate::stage::*;
 
+/// The error for a conversation that is longer than it seemed.
+const TOO_LONG: &str = r#"{"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long"}}"#;
 const MODEL: &str = "claude-opus-5-5";
 const SUMMARY: &str = "They talked for a long time.";
 /// Name of the beta in a header.
@@ -36,12 +38,14 @@ fn long_talk(service: Strict) -> Talk {
 }
 
 fn begin(provider: Provider) -> Talk {
-    let talk = Talk::new(provider, MODEL);
-    talk.shell.configure(&format!(
-        "provider = \"anthropic\"\nmodel = \"{MODEL}\"\n[tools]\nrequire_approval = false\n\
-         [models.{MODEL}]\ncontext = 100000\n"
-    ));
-    talk.script([long(), full("A short answer.")]);
+    begin_with(provider, MODEL, "", [long(), full("A short answer.")])
+}
+
+/// A chat with two turns, with these options below `[tools]`.
+fn begin_with(provider: Provider, model: &'static str, tools: &str, answers: [Answer; 2]) -> Talk {
+    let talk = Talk::new(provider, model);
+    talk.configure(model, tools);
+    talk.script(answers);
     talk.ask("First.");
     talk.ask("Second.");
     talk
@@ -56,6 +60,23 @@ fn summarized(service: Strict) -> Talk {
 }
 
 impl Talk {
+    fn configure(&self, model: &str, tools: &str) {
+        self.shell.configure(&format!(
+            "provider = \"anthropic\"\nmodel = \"{model}\"\n[tools]\nrequire_approval = false\n{tools}\n\
+             [models.{model}]\ncontext = 100000\n"
+        ));
+    }
+
+    /// The requests for a summary as a model writes an answer.
+    fn asked_as_answer(&self) -> Vec<Json> {
+        let requests = self.provider.requests().into_iter();
+        let bodies = requests.map(|it| it.body);
+        let summarizes = "You summarize a conversation";
+        bodies
+            .filter(|it| it["system"].to_string().contains(summarizes))
+            .collect()
+    }
+
     /// Sends a message, after a summary if the context is nearly full.
     #[track_caller]
     fn compact(&self, message: &str) -> Ran {
@@ -177,6 +198,42 @@ fn a_summary_is_sent_as_text_with_another_system_prompt() {
 }
 
 #[test]
+fn a_summary_is_sent_as_text_with_other_web_tools() {
+    let talk = summarized(Strict::anthropic());
+    for tools in ["web = true", "web = \"search\"\nweb_max_uses = 2"] {
+        talk.configure(MODEL, tools);
+        talk.script([says("Four.")]);
+        talk.ask("Fourth.");
+        talk.expect_text(SUMMARY);
+    }
+    talk.configure(MODEL, "");
+    talk.script([says("Five.")]);
+    talk.ask("Fifth.");
+    talk.expect_signed();
+    assert_eq!(talk.provider.refusals(), [""; 0]);
+}
+
+#[test]
+fn a_chat_with_searches_gets_our_own_request_which_offers_none() {
+    let page = ("Neovim 0.12", "https://neovim.io/news/2026/");
+    let searched = Answer::new()
+        .searches("srvtoolu_1", "neovim", &[page])
+        .cites("It is 0.12.", page.0, page.1)
+        .usage(85_000, 50);
+    for model in [MODEL, "claude-haiku-5-5"] {
+        let provider = Provider::anthropic([""; 0]).strict(Strict::anthropic());
+        let talk = begin_with(provider, model, "web = true", [long(), searched.clone()]);
+        talk.script([summary(), says("Three.")]);
+        talk.compact("Third.");
+        assert!(talk.asked().is_empty());
+        let own = talk.asked_as_answer();
+        assert_eq!((own.len(), &own[0]["tools"]), (1, &Json::Null));
+        assert_eq!(talk.provider.refusals(), [""; 0]);
+        assert!(talk.last()["tools"].to_string().contains("web_search"));
+    }
+}
+
+#[test]
 fn instructions_below_a_summary_leave_it_as_it_came() {
     let talk = summarized(Strict::anthropic_without_dropping());
     let chat = talk.chat();
@@ -227,26 +284,16 @@ fn a_summary_of_a_summary_replaces_it() {
 fn a_server_that_refuses_the_header_gets_our_own_request() {
     let talk = summarized(Strict::anthropic_without_betas());
     assert!(talk.chat().contains(SUMMARY));
-    let requests = talk.provider.requests();
-    let own = requests.iter().find(|it| {
-        let system = it.body["system"].to_string();
-        system.contains("You summarize a conversation")
-    });
-    assert!(own.is_some(), "{requests:#?}");
+    assert_eq!(talk.asked_as_answer().len(), 1);
     talk.expect_text(SUMMARY);
 }
 
 #[test]
 fn a_model_without_compaction_gets_our_own_request() {
     let provider = Provider::anthropic([""; 0]).strict(Strict::anthropic());
-    let talk = Talk::new(provider, "claude-haiku-5-5");
-    talk.shell.configure(
-        "provider = \"anthropic\"\nmodel = \"claude-haiku-5-5\"\n\
-         [models.claude-haiku-5-5]\ncontext = 100000\n",
-    );
-    talk.script([long(), full("A short answer."), summary(), says("Three.")]);
-    talk.ask("First.");
-    talk.ask("Second.");
+    let answers = [long(), full("A short answer.")];
+    let talk = begin_with(provider, "claude-haiku-5-5", "", answers);
+    talk.script([summary(), says("Three.")]);
     talk.compact("Third.");
     assert!(talk.asked().is_empty());
     assert_eq!(talk.provider.refusals(), [""; 0]);
@@ -260,6 +307,7 @@ fn a_provider_that_writes_no_summary_is_asked_for_one_as_an_answer() {
         Answer::new().stop("max_tokens"),
         Answer::new(),
         Answer::new().tool_use("toolu_9", "read", &json!({"path": "x"})),
+        Answer::status(400, TOO_LONG),
         // More than before.
         Answer::says(&"Longer. ".repeat(20_000)),
     ] {

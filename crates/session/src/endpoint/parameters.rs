@@ -55,7 +55,7 @@ pub(super) fn with_list(
         effort: word("reasoning").map(str::to_owned),
         summary: word("reasoning_summary").map(str::to_owned),
         cache_key: None,
-        web: web(settings),
+        web: web_tools(settings),
         ..Parameters::default()
     }
 }
@@ -75,7 +75,7 @@ pub fn patience(provider: &str, settings: &Settings) -> Patience {
 }
 
 /// Returns the provider's own web tools that a chat may use.
-fn web(settings: &Settings) -> WebTools {
+pub fn web_tools(settings: &Settings) -> WebTools {
     let tools = &settings.tools;
     let wanted = tools.web.as_str();
     let is_on = tools.web == Value::Bool(true);

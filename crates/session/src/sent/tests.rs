@@ -478,6 +478,7 @@ fn a_summary_is_signed_while_its_text_and_what_it_was_written_with_are_the_same(
     let written = WrittenSummary {
         summary: signed.clone(),
         basis: place("basis"),
+        is_above_signed: false,
     };
     ledger.note_summary(&document, &summary, Some(written));
 

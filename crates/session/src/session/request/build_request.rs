@@ -54,6 +54,8 @@ pub(super) struct RequestSource {
     agreed: Agreed,
     /// Summaries whose comment the user typed in this session.
     pub(super) typed: HashSet<usize>,
+    /// True unless it is known that the server takes no signed summaries.
+    pub(super) takes_signed: bool,
     pub(super) places: ContextPlaces,
     pub(super) inbox: Inbox,
 }
@@ -88,6 +90,13 @@ impl Weighed {
     /// The chat that it was built from.
     pub(super) fn document(&self) -> Document<'_> {
         self.source.document()
+    }
+
+    /// Returns true if any answer of the request goes back in the form in which its provider sent it.
+    pub(super) fn has_exact(&self, document: &Document<'_>) -> bool {
+        let ledger = self.source.ledger.lock();
+        let mut messages = document.messages[self.first..].iter();
+        messages.any(|it| it.role == Role::Assistant && ledger.has_exact(document, it))
     }
 
     /// Returns the request. Blocking.
@@ -136,6 +145,7 @@ impl Request {
             seen,
             agreed: self.references.agreed.clone(),
             typed: typed_summaries(ctx),
+            takes_signed: true,
             places: ContextPlaces {
                 buffer: ctx.buffer.id(),
                 editor: ctx.editor.clone(),
@@ -218,9 +228,11 @@ impl RequestSource {
                 is_signed: true,
                 ..Selection::as_written(first..first + 1)
             };
-            sent::basis(&build_with(document, &tools.first, &own, &summary))
+            let prompt = build_with(document, &tools.first, &own, &summary);
+            sent::basis(&prompt, &endpoint::web_tools(&self.rules.settings))
         };
-        let signed = self.ledger.lock().signed(document, first, basis);
+        let ledger = self.takes_signed.then(|| self.ledger.lock());
+        let signed = ledger.and_then(|it| it.signed(document, first, basis));
         Ok(Resolved {
             first,
             own,

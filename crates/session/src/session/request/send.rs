@@ -20,6 +20,7 @@ use super::answer::Open;
 use super::build_request::RequestSource;
 use super::dry_run::report_request;
 use super::sent::SharedLedger;
+use super::summary::takes_signed;
 use super::unknown_price::PriceCheck;
 use crate::editor::Editor;
 use crate::endpoint::{self, Destination};
@@ -165,7 +166,7 @@ struct Sending {
 }
 
 impl Sending {
-    async fn run(mut self, source: RequestSource) {
+    async fn run(mut self, mut source: RequestSource) {
         let cancel = self.cancel.clone();
         let destination = tokio::select! {
             // Biased, so that a request that was cancelled before asks no key store.
@@ -184,6 +185,10 @@ impl Sending {
         // model.
         self.deliver(Input::Work(WorkInput::Label(self.number, label, tariff)));
         let ledger = source.ledger.clone();
+        source.takes_signed = match &destination {
+            Ok(Destination::Server(endpoint, parameters)) => takes_signed(endpoint, parameters),
+            Ok(Destination::Tutor) | Err(_) => false,
+        };
         // An MCP server that is asked for a resource may be slow, too.
         let built = tokio::select! {
             biased;

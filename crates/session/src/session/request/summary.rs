@@ -14,7 +14,7 @@ use chat::prompt::Prompt;
 use chat::summary::{self, SignedSummary, Summary};
 use chat::text::Lines;
 use provider::catalogue::ThinkingKind;
-use provider::{Endpoint, Feature, Parameters, StreamEvent, Thinking, ThinkingLevel};
+use provider::{Endpoint, Feature, Parameters, StreamEvent, Thinking, ThinkingLevel, WebTools};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
@@ -182,7 +182,8 @@ impl Request {
         let tokens = self.context_tokens(ctx)?;
         let settled = self.summaries.settled;
         let settled = settled.filter(|it| it.summary == tokens.summary);
-        let settled = settled.map(|at| at.count as f64 * (1.0 + AGAIN));
+        // At the limit in any case, because the request would be too long.
+        let settled = settled.map(|at| (at.count as f64 * (1.0 + AGAIN)).min(limit as f64));
         if (tokens.count as f64) < settled.unwrap_or(limit as f64 * share) {
             return None;
         }
@@ -406,7 +407,7 @@ impl Summarizing {
 
     async fn draft(
         &self,
-        source: RequestSource,
+        mut source: RequestSource,
         meters: &mut Vec<Meter>,
     ) -> Result<Draft, NoDraft> {
         let settings = &source.rules.settings;
@@ -418,6 +419,7 @@ impl Summarizing {
             return Err(Problem::new("The tutor's chat needs no summary.", "").into());
         };
         let limit = parameters.about.context;
+        source.takes_signed = takes_signed(&endpoint, &parameters);
         let weighed = Arc::new(source.weigh().await?);
         let size = Size::of(limit);
         let replaced = summary::replaced(&weighed.document(), weighed.first, size.kept);
@@ -431,6 +433,8 @@ impl Summarizing {
             return Ok(draft);
         }
         let mut parameters = parameters;
+        // The conversation is data here, with which the model must not search.
+        parameters.web = WebTools::default();
         if parameters
             .about
             .thinking
@@ -440,14 +444,24 @@ impl Summarizing {
             parameters.effort = None;
         }
         let mut words = size.words;
+        let mut problem = Problem::new(
+            "The model wrote no summary that is shorter than the messages.",
+            "Run :Flemma compact again with what it should keep, or use another model.",
+        );
         for _ in 0..TRIES {
             let prompt = size
                 .prompt(&weighed, &replaced, words, &self.wishes)
                 .await?;
             let to = Destination::Server(endpoint.clone(), parameters.clone());
             let answer = self.answer(to, prompt, meters).await?;
-            if let Some(problem) = answer.problem {
-                return Err(problem.into());
+            words /= 2;
+            match answer.end {
+                WrittenEnd::Complete => {}
+                WrittenEnd::Limited(limited) => {
+                    problem = limited;
+                    continue;
+                }
+                WrittenEnd::Failed(failed) => return Err(failed.into()),
             }
             // The answer may be a call.
             if answer.text.trim().is_empty() {
@@ -462,13 +476,8 @@ impl Summarizing {
                     written: None,
                 });
             }
-            words /= 2;
         }
-        Err(Problem::new(
-            "The model wrote no summary that is shorter than the messages.",
-            "Run :Flemma compact again with what it should keep, or use another model.",
-        )
-        .into())
+        Err(problem.into())
     }
 
     /// Returns the messages that the provider can summarize itself; `None` if it cannot, as far as that
@@ -479,13 +488,15 @@ impl Summarizing {
         replaced: &Range<usize>,
         (endpoint, parameters): (&Endpoint, &Parameters),
     ) -> Option<Range<usize>> {
-        if !provider::takes_compaction(endpoint, parameters)
-            || transport::is_missing(endpoint, Feature::Compaction)
-        {
+        if !takes_signed(endpoint, parameters) {
             return None;
         }
         let document = weighed.document();
         let range = summary::replaced_by_provider(&document, replaced)?;
+        // What a server tool found may be cited below the summary, or its use may be answered there.
+        if weighed.has_exact(&document) {
+            return None;
+        }
         // Its request has to fit, unlike ours, which is cut.
         let bytes = summary::bytes(&document, &weighed.own, &range);
         let tokens = self.tokens.unwrap_or_default() as f64;
@@ -507,7 +518,7 @@ impl Summarizing {
         let (of, end) = (weighed.clone(), range.end);
         let prompt = spawn_blocking(move || of.prompt_until(end)).await;
         let prompt = prompt.map_err(|error| not_requested(&error))?;
-        let basis = sent::basis(&prompt);
+        let basis = sent::basis(&prompt, &parameters.web);
         let wishes = &self.wishes;
         let instructions = summary::instructions(&weighed.document(), &range, words, wishes);
         let parameters = Parameters {
@@ -516,10 +527,9 @@ impl Summarizing {
             ..parameters.clone()
         };
         let to = Destination::Server(endpoint.clone(), Box::new(parameters));
-        let answer = match self.answer(to, prompt, meters).await {
-            Ok(answer) => answer,
-            Err(_) if transport::is_missing(endpoint, Feature::Compaction) => return Ok(None),
-            Err(problem) => return Err(problem.into()),
+        // Our own request is shorter and has neither thinking nor files, so it may still succeed.
+        let Ok(answer) = self.answer(to, prompt, meters).await else {
+            return Ok(None);
         };
         let Some(summary) = answer.summary else {
             // A gateway that passes the request on without what it does not know.
@@ -536,7 +546,11 @@ impl Summarizing {
         let content = summary.content.clone();
         Ok(Some(Draft {
             summary: Summary::new(&weighed.document(), range, content, now()),
-            written: Some(WrittenSummary { summary, basis }),
+            written: Some(WrittenSummary {
+                summary,
+                basis,
+                is_above_signed: weighed.signed.is_some(),
+            }),
         }))
     }
 
@@ -580,20 +594,24 @@ impl Summarizing {
                         StreamEvent::Usage(usage) => {
                             meters.last_mut().into_iter().for_each(|it| it.read(*usage));
                         }
+                        StreamEvent::Paused => {
+                            meters.last_mut().into_iter().for_each(Meter::pause);
+                        }
                         _ => {}
                     }
                     let has_ended = matches!(event, StreamEvent::Stop(_));
+                    let again = |it: Problem| Problem::new(it.what, "Run :Flemma compact again.");
                     match answer.take(event) {
                         Some(AnswerEvent::Complete) => return Ok(wrote),
-                        Some(AnswerEvent::Limited(problem) | AnswerEvent::Failed(problem)) => {
-                            let fix = "Run :Flemma compact again.";
-                            let problem = Problem::new(problem.what, fix);
-                            if !has_ended {
-                                return Err(problem);
-                            }
-                            wrote.problem = Some(problem);
+                        Some(AnswerEvent::Limited(problem)) => {
+                            wrote.end = WrittenEnd::Limited(again(problem));
                             return Ok(wrote);
                         }
+                        Some(AnswerEvent::Failed(problem)) if has_ended => {
+                            wrote.end = WrittenEnd::Failed(again(problem));
+                            return Ok(wrote);
+                        }
+                        Some(AnswerEvent::Failed(problem)) => return Err(again(problem)),
                         Some(AnswerEvent::Remark(text)) => {
                             self.inbox.deliver(WorkInput::Remark(text));
                         }
@@ -617,8 +635,24 @@ struct Wrote {
     text: String,
     /// The summary that was asked for as such.
     summary: Option<SignedSummary>,
-    /// Why it does not count.
-    problem: Option<Problem>,
+    end: WrittenEnd,
+}
+
+/// How what the model wrote ended.
+#[derive(Default)]
+enum WrittenEnd {
+    #[default]
+    Complete,
+    /// At the limit of its length.
+    Limited(Problem),
+    /// It does not count.
+    Failed(Problem),
+}
+
+/// Returns true if the server writes and takes signed summaries, as far as it is known.
+pub(super) fn takes_signed(endpoint: &Endpoint, parameters: &Parameters) -> bool {
+    provider::takes_compaction(endpoint, parameters)
+        && !transport::is_missing(endpoint, Feature::Compaction)
 }
 
 fn not_requested(error: &JoinError) -> Problem {

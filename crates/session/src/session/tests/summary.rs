@@ -244,7 +244,7 @@ fn a_draft_that_does_not_help_changes_nothing() {
             "The model declined to continue.",
         ),
         (
-            vec![ends(StopReason::MaxTokens)],
+            vec![ends(StopReason::MaxTokens), ends(StopReason::MaxTokens)],
             "The answer reached its token limit",
         ),
         (
@@ -262,6 +262,16 @@ fn a_draft_that_does_not_help_changes_nothing() {
         assert_eq!((stage.text(), stage.script.requests()), (before, count));
         assert!(drafts(&stage.record()).is_empty());
     }
+}
+
+#[test]
+fn a_summary_that_reaches_the_token_limit_is_asked_for_again_with_fewer_words() {
+    let stage = stage(&chat()).answers([ends(StopReason::MaxTokens), says("Short.")]);
+    stage
+        .key("compact")
+        .wait("the draft", |it| !drafts(it).is_empty());
+    assert!(drafts(&stage.record())[0].starts_with("Short."));
+    assert_eq!(stage.script.requests(), 2);
 }
 
 #[test]
@@ -315,8 +325,8 @@ fn a_summary_is_offered_once_when_the_context_is_nearly_full() {
     assert_eq!(stage.script.requests(), 3);
 }
 
-#[test]
-fn a_run_goes_on_with_a_summary_if_the_options_want_that() {
+/// A run that went on with a summary, with these answers to come.
+fn summarized_run<const N: usize>(more: [Answer; N]) -> Stage {
     let call = |id| calls([(id, "echo", json!({"text": "word ".repeat(200)}))]);
     let stage = Stage::with(automatic(), "@You:\nGo.\n").answers([
         counted(100, call("t_1")),
@@ -324,7 +334,14 @@ fn a_run_goes_on_with_a_summary_if_the_options_want_that() {
         says("So far."),
         counted(100, says("The end.")),
     ]);
+    let stage = stage.answers(more);
     stage.press("advance").wait_text("The end.");
+    stage
+}
+
+#[test]
+fn a_run_goes_on_with_a_summary_if_the_options_want_that() {
+    let stage = summarized_run([]);
     let text = stage.text();
     let at = text.find(&comment(&text)).unwrap();
     let (above, below) = text.split_at(at);
@@ -601,16 +618,7 @@ fn the_tokens_of_a_summary_that_is_not_used_are_counted() {
 
 #[test]
 fn after_an_undone_summary_the_next_one_is_due_at_once() {
-    let call = |id| calls([(id, "echo", json!({"text": "word ".repeat(200)}))]);
-    let stage = Stage::with(automatic(), "@You:\nGo.\n").answers([
-        counted(100, call("t_1")),
-        counted(450, call("t_2")),
-        says("So far."),
-        counted(100, says("The end.")),
-        says("Again so far."),
-        counted(100, says("Fine.")),
-    ]);
-    stage.press("advance").wait_text("The end.");
+    let stage = summarized_run([says("Again so far."), counted(100, says("Fine."))]);
     let lines: Vec<String> = stage.text().lines().map(str::to_owned).collect();
     let line = { lines.iter() }.position(|it| it.starts_with("<!-- flemma:summary"));
     let start = line.unwrap() - 1;
