@@ -8,7 +8,7 @@ use std::fmt;
 use chat::{did_you_mean, suggest};
 use serde_json::{Map, Value};
 
-use super::kind::OptionKind;
+use super::kind::{OptionKind, hosts};
 use super::rows::ROOT;
 use super::{OptionDef, Scope, find_in_chat};
 
@@ -241,6 +241,9 @@ fn mismatch(kind: &OptionKind, secret: bool, given: &Value, path: &str) -> Inval
         let meant = did_you_mean(word, known.iter().copied());
         let message = format!("{path}: unknown value \"{word}\".{meant}");
         return InvalidOption::new(path, message).of_word(word);
+    }
+    if let (OptionKind::Hosts, Some(Err(problem))) = (kind, hosts(given)) {
+        return InvalidOption::new(path, format!("{path}: {problem}"));
     }
     let whole = if path.is_empty() {
         "The table given to setup()"

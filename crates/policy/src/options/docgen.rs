@@ -266,6 +266,7 @@ fn annotation(kind: &OptionKind, class: &str) -> String {
         OptionKind::Text | OptionKind::Module | OptionKind::Share | OptionKind::AddressPart => {
             "string".to_owned()
         }
+        OptionKind::Hosts => "string[]".to_owned(),
         OptionKind::Choice(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
             words.join("|")

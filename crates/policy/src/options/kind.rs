@@ -3,6 +3,7 @@
 //! Knows no option by name.
 
 use serde_json::Value;
+use tools::HostList;
 
 use super::OptionDef;
 
@@ -24,6 +25,8 @@ pub enum OptionKind {
     Share,
     /// Text that becomes a part of an address, without characters that change its meaning.
     AddressPart,
+    /// A list of hosts, which [`HostList::read`] parses.
+    Hosts,
     /// One of these words.
     Choice(&'static [&'static str]),
     /// A number, from and to, both included.
@@ -77,6 +80,7 @@ impl OptionKind {
             (Self::Module, Value::String(text)) => text.contains('.'),
             (Self::Share, Value::String(text)) => share(text).is_some(),
             (Self::AddressPart, Value::String(text)) => is_address_part(text),
+            (Self::Hosts, list) => hosts(list).is_some_and(|it| it.is_ok()),
             (Self::Choice(words), Value::String(text)) => words.contains(&text.as_str()),
             (Self::Number(from, to), Value::Number(number)) => number
                 .as_f64()
@@ -116,6 +120,7 @@ impl OptionKind {
             Self::Module => "the path of a module".to_owned(),
             Self::Share => "a share such as \"50%\"".to_owned(),
             Self::AddressPart => "made of letters, digits, \"-\", \".\" and \":\"".to_owned(),
+            Self::Hosts => "a list of hosts".to_owned(),
             Self::Choice(words) => {
                 let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
                 either(&quoted)
@@ -152,6 +157,12 @@ pub fn share(text: &str) -> Option<u8> {
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     let percents = digits.parse().ok().filter(|_| plain)?;
     (1..=100).contains(&percents).then_some(percents)
+}
+
+/// Parses a list of hosts; `None` for anything but a list of texts.
+pub(super) fn hosts(list: &Value) -> Option<Result<HostList, String>> {
+    let list: Vec<String> = serde_json::from_value(list.clone()).ok()?;
+    Some(HostList::read(&list))
 }
 
 /// Returns true for text that is safe in an address. Old Google projects contain a domain and a
@@ -199,6 +210,11 @@ mod tests {
                 OptionKind::AddressPart,
                 json!(["a-1", "example.com:x", long]),
                 json!(["", "a..b", "a/b", "a b", format!("{long}x"), 1]),
+            ),
+            (
+                OptionKind::Hosts,
+                json!([[], ["docs.rs", "*.example.org", "localhost:8080"]]),
+                json!([["docs.rs", "http://a/"], [1], "docs.rs", {"a": "b"}]),
             ),
             (
                 OptionKind::Choice(&["a", "b"]),

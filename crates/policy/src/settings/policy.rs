@@ -15,7 +15,7 @@ use chat::cycle::Options;
 use chat::did_you_mean;
 use chat::tool::ToolDefinition;
 use serde_json::Value;
-use tools::{HostList, Registry, Tool};
+use tools::{Registry, Tool};
 
 use super::judges::{SHELL, SHELL_SAFE, TRIAL};
 use super::plan::{PLAN_PRESET, SEARCHES};
@@ -318,11 +318,6 @@ impl Settings {
             }
         }
         self.check_presets(&tools, problems);
-        if let Err(problem) = HostList::read(&self.tools.http_get.allow) {
-            let path = "tools.http_get.allow";
-            let invalid = InvalidOption::new(path, format!("{path}: {problem}"));
-            problems.invalid.push(invalid);
-        }
         for entry in &self.tools.bash.trial_home {
             if in_home(entry).is_none() {
                 let path = "tools.bash.trial_home";

@@ -201,7 +201,7 @@ options! {
         /// "*.example.org", "localhost:8080". Addresses that only this machine or its
         /// network can reach are refused unless listed here: "localhost",
         /// "127.0.0.1", "10.0.0.0/8".
-        allow: Vec<String> = [] {
+        allow: Vec<String> as Hosts = [] {
             scopes: RULES,
             loosens: Always("would fetch from these hosts without asking"),
         },
@@ -280,7 +280,7 @@ options! {
     #[serde(default)]
     pub struct NetworkHosts {
         /// The hosts that commands can reach.
-        allow: Vec<String> = [] { scopes: CHAT },
+        allow: Vec<String> as Hosts = [] { scopes: CHAT },
     }
 
     /// `sandbox.backends.*`
