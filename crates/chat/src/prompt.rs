@@ -353,7 +353,7 @@ impl<'b, 't> Builder<'b, 't> {
         1 + usize::from(turn.answers.is_some())
     }
 
-    /// Adds the answer of a message. `ids` are those of its calls.
+    /// Adds the answer of a message, whose calls have these ids.
     fn answer(&mut self, message: &Message, ids: &[ToolUseId]) {
         let parts = self.assistant_parts(message, ids);
         if parts.is_empty() {

@@ -41,7 +41,7 @@ pub struct Trouble {
 pub enum What {
     /// An expression has no value.
     Expression,
-    /// There is no content for a reference to the editor, the repository, or an MCP server.
+    /// A reference to the editor, the repository, or an MCP server has no content.
     Context,
     /// A file cannot be sent; the user can allow a [`Refusal::Outside`] or
     /// [`Refusal::Secret`].

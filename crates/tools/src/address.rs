@@ -2,6 +2,10 @@
 //! of these the user allows to be reached.
 //!
 //! Pure. Source: the IANA registries of special-purpose addresses for IPv4 and IPv6.
+//!
+//! The user lists hosts and networks in `tools.http_get.allow` and in `sandbox.policy.network.allow`.
+//! Only a listed address or network permits access to this machine and its networks, because the owner
+//! of a name decides which address it resolves to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -68,12 +72,6 @@ fn inside(ip: Ipv6Addr) -> Option<Ipv4Addr> {
         _ => None,
     }
 }
-
-// The hosts and networks that the user lists in `tools.http_get.allow` and in
-// `sandbox.policy.network.allow`.
-//
-// Pure. Only a listed address or network permits access to this machine and its networks, because the
-// owner of a name decides which address it resolves to.
 
 /// The lowest unprivileged port. Below it, only 80 and 443 are HTTP by default.
 const LOWEST_FREE: u16 = 1024;
@@ -204,13 +202,10 @@ impl Entry {
 impl Who {
     fn read(text: &str) -> Option<Self> {
         if let Some((address, bits)) = text.split_once('/') {
-            let ip: IpAddr = address.parse().ok()?;
-            let bits = bits.parse().ok()?;
-            let most = if ip.is_ipv4() { 32 } else { 128 };
-            return (bits <= most).then_some(Self::Network(ip, bits));
+            return Self::network(address.parse().ok()?, Some(bits.parse().ok()?));
         }
         if let Ok(ip) = text.parse::<IpAddr>() {
-            return Some(Self::Network(ip, if ip.is_ipv4() { 32 } else { 128 }));
+            return Self::network(ip, None);
         }
         if text == "localhost" {
             return Some(Self::Here);
@@ -227,6 +222,19 @@ impl Who {
         } else {
             Self::Name(host)
         })
+    }
+
+    /// A network with this prefix length, or one address. IPv4 in IPv6 is IPv4, as where it is compared.
+    fn network(ip: IpAddr, bits: Option<u32>) -> Option<Self> {
+        let inner = ip.to_canonical();
+        let most = if inner.is_ipv4() { 32 } else { 128 };
+        let outside = if ip.is_ipv4() == inner.is_ipv4() {
+            0
+        } else {
+            96
+        };
+        let bits = bits.map_or(Some(most), |it| it.checked_sub(outside))?;
+        (bits <= most).then_some(Self::Network(inner, bits))
     }
 
     fn is_host<T: AsRef<str>>(&self, host: &Host<T>) -> bool {
@@ -442,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_told() {
+    fn an_invalid_entry_is_reported() {
         for entry in [
             "http://a.example/",
             "",
@@ -474,6 +482,7 @@ mod tests {
             "*.example.org",
             "b\u{fc}cher.example",
             "10.1.2.3",
+            "::ffff:10.1.3.0/120",
             "[::1]:8080",
             "a.example:8443",
         ]);
@@ -486,6 +495,7 @@ mod tests {
             ("xn--bcher-kva.example", 443),
             ("10.1.2.3", 443),
             ("0xa.0x1.0x203", 443),
+            ("10.1.3.4", 443),
             ("[::ffff:10.1.2.3]", 443),
             ("[0::1]", 8080),
             ("a.example", 8443),

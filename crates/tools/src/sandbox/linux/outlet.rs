@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
@@ -46,10 +46,12 @@ const SOCKET: &str = "/run/flemma/outlet";
 /// Most commands of one call that are served at a time: the latest, because it is not known when one has
 /// ended.
 const COMMANDS: usize = 16;
-/// How long the program may take to pass its socket.
+/// How long the program may take to pass its socket, and the host to take it.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Interval between attempts to accept, after an error such as too many open files.
 const RETRY: Duration = Duration::from_millis(100);
+/// The byte that says that the host has the socket.
+const TAKEN: u8 = 1;
 /// Bytes of a token.
 const TOKEN: usize = 16;
 
@@ -65,8 +67,8 @@ const OWN: &str = "localhost,127.0.0.1,::1";
 pub(crate) struct Outlet {
     proxy: Arc<Proxy>,
     helper: PathBuf,
-    /// Proves that a socket is from a command of this call. Other sandboxes can reach [`SOCKET`] by its
-    /// path on the machine, and cannot read the token.
+    /// Proves that a socket is from a command of this call, which alone can read it. Other sandboxes can
+    /// reach [`SOCKET`] by its path on the machine.
     token: String,
     /// The host's end of [`SOCKET`] is in it.
     folder: TemporaryFolder,
@@ -147,7 +149,10 @@ async fn serve(listener: UnixListener, token: String, proxy: Arc<Proxy>) {
                     receiving.spawn(async move {
                         let receive = || receive(&stream, &token);
                         let received = stream.async_io(Interest::READABLE, receive);
-                        timeout(PATIENCE, received).await.unwrap_or_else(|late| Err(late.into()))
+                        let socket = timeout(PATIENCE, received).await.unwrap_or_else(|late| Err(late.into()))?;
+                        // The command waits for it.
+                        stream.async_io(Interest::WRITABLE, || stream.try_write(&[TAKEN])).await?;
+                        Ok(socket)
                     });
                 }
                 Ok(_) => {}
@@ -161,7 +166,10 @@ async fn serve(listener: UnixListener, token: String, proxy: Arc<Proxy>) {
                     let serving = tokio::spawn(proxy.clone().serve(socket));
                     served.push_back(AbortOnDropHandle::new(serving));
                 }
-                refused => tracing::warn!(?refused, "a socket of a command was refused"),
+                refused => {
+                    let refused: Result<io::Result<OwnedFd>, _> = refused;
+                    tracing::warn!(?refused, "a socket of a command was refused");
+                }
             },
         }
     }
@@ -206,7 +214,11 @@ pub fn open_outlet(words: &[OsString]) -> ExitCode {
 fn pass_listener(token: &[u8]) -> io::Result<()> {
     // The connections wait until the host accepts them.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?;
-    pass(&listener, &UnixStream::connect(SOCKET)?, token)
+    let mut host = UnixStream::connect(SOCKET)?;
+    pass(&listener, &host, token)?;
+    host.set_read_timeout(Some(PATIENCE))?;
+    // The host closes the connection if it serves too many commands.
+    host.read_exact(&mut [0])
 }
 
 /// Sends a token and a socket.

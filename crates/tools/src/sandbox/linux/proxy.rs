@@ -202,7 +202,7 @@ impl Proxy {
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME)
             .max_buf_size(HEAD)
-            // So that each request is decided about by itself.
+            // So that each request is checked separately.
             .keep_alive(false)
             .serve_connection(
                 TokioIo::new(client),
@@ -279,7 +279,7 @@ impl Proxy {
         Ok(response.map(Either::Right))
     }
 
-    /// Decides about a target, and connects to it.
+    /// Checks a target, and connects to it.
     async fn connect(&self, target: &Target) -> Result<TcpStream, Problem> {
         let Target { host, port, usual } = target;
         if !self.hosts.lists(host, *port, *usual) {
