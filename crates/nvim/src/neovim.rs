@@ -145,7 +145,7 @@ impl Frontend for Neovim {
             return self.sender.send("check_files", &CheckFiles {});
         }
         if let Some((name, data)) = event.autocommand() {
-            self.sender.send("event", &UserEvent { name, data });
+            self.sender.send_event(&UserEvent { name, data });
         }
     }
 

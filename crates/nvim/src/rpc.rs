@@ -18,6 +18,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::io::AsyncWrite;
@@ -28,12 +29,16 @@ use serde::de::DeserializeOwned;
 use session::protocol::{EditorReply, FromEditor};
 use tokio::io::{AsyncRead, AsyncWriteExt};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::compat::TokioAsyncReadCompatExt;
 
 /// Lua that receives our messages.
 const RECEIVE: &str = r#"require("flemma.host").receive_all(...)"#;
 /// Maximum size of combined messages, because Neovim does nothing else while it reads them.
 const MAX_COMBINED: usize = 64 * 1024;
+/// How long an autocommand waits for messages that are sent right after it. They go first, because
+/// what users do in it would delay what the screen shows.
+const EVENT_WAIT: Duration = Duration::from_millis(2);
 /// Maximum number of yields while input is unread, because Neovim may keep sending.
 const MAX_READS: u32 = 16;
 /// Number of yields until a message that was read has been handled.
@@ -48,6 +53,8 @@ pub struct Sender(mpsc::UnboundedSender<Outgoing>);
 enum Outgoing {
     /// A message: an array of its name and its payload.
     Message(Vec<u8>),
+    /// A message that runs autocommands of the user.
+    Event(Vec<u8>),
     /// A frame of nvim-rs.
     Frame(Vec<u8>),
 }
@@ -55,8 +62,17 @@ enum Outgoing {
 impl Sender {
     /// Sends a message. A closed channel drops it, because the host is about to end.
     pub fn send(&self, name: &str, payload: &impl Serialize) {
+        self.push(Outgoing::Message, name, payload);
+    }
+
+    /// Sends a message that runs autocommands of the user, after those that are sent right after it.
+    pub fn send_event(&self, payload: &impl Serialize) {
+        self.push(Outgoing::Event, "event", payload);
+    }
+
+    fn push(&self, kind: fn(Vec<u8>) -> Outgoing, name: &str, payload: &impl Serialize) {
         match rmp_serde::to_vec_named(&(name, payload)) {
-            Ok(message) => drop(self.0.send(Outgoing::Message(message))),
+            Ok(message) => drop(self.0.send(kind(message))),
             Err(error) => tracing::error!(name, %error, "a message cannot be encoded"),
         }
     }
@@ -107,16 +123,29 @@ pub async fn read_first() {
 
 async fn write_frames(
     mut queue: mpsc::UnboundedReceiver<Outgoing>,
-    mut output: Output,
+    mut output: impl tokio::io::AsyncWrite + Unpin,
 ) -> io::Result<()> {
-    while let Some(first) = queue.recv().await {
+    // Those that wait, and how long.
+    let (mut events, mut due) = (Messages::default(), Instant::now());
+    loop {
+        let received = match events.count {
+            0 => Some(queue.recv().await),
+            _ => timeout_at(due, queue.recv()).await.ok(),
+        };
+        let is_closed = matches!(received, Some(None));
         let mut bytes = Vec::new();
         let mut messages = Messages::default();
-        let mut next = Some(first);
+        let mut next = received.flatten();
         // Each frame costs Neovim an iteration of its event loop, so messages are combined.
         while let Some(outgoing) = next {
             match outgoing {
                 Outgoing::Message(message) => messages.add(&message),
+                Outgoing::Event(event) => {
+                    if events.count == 0 {
+                        due = Instant::now() + EVENT_WAIT;
+                    }
+                    events.add(&event);
+                }
                 Outgoing::Frame(frame) => {
                     messages.end(&mut bytes)?;
                     bytes.extend(frame);
@@ -126,11 +155,19 @@ async fn write_frames(
             let has_room = bytes.len() + messages.bytes.len() < MAX_COMBINED;
             next = has_room.then(|| queue.try_recv().ok()).flatten();
         }
+        let has_messages = messages.count > 0 || !bytes.is_empty();
+        if has_messages || is_closed || Instant::now() >= due {
+            messages.append(&mut events);
+        }
         messages.end(&mut bytes)?;
-        output.write_all(&bytes).await?;
-        output.flush().await?;
+        if !bytes.is_empty() {
+            output.write_all(&bytes).await?;
+            output.flush().await?;
+        }
+        if is_closed {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 /// Messages that are written as one frame.
@@ -144,6 +181,13 @@ impl Messages {
     fn add(&mut self, message: &[u8]) {
         self.count += 1;
         self.bytes.extend_from_slice(message);
+    }
+
+    /// Moves all of `more` to the end.
+    fn append(&mut self, more: &mut Self) {
+        let Self { count, bytes } = std::mem::take(more);
+        self.count += count;
+        self.bytes.extend(bytes);
     }
 
     /// Moves the messages, if any, to `out` as one frame.
@@ -395,6 +439,47 @@ mod tests {
         let arguments = Value::Array(vec![RECEIVE.into(), Value::Array(vec![list])]);
         let expected = Value::Array(vec![2.into(), "nvim_exec_lua".into(), arguments]);
         assert_eq!((frame, rest), (expected, [].as_slice()));
+    }
+
+    /// Returns the frames that are written, with the names of their messages.
+    async fn written(send: impl FnOnce(&Sender)) -> Vec<Vec<String>> {
+        let (frames, queue) = mpsc::unbounded_channel();
+        let sender = Sender(frames);
+        send(&sender);
+        drop(sender);
+        let mut out = Vec::new();
+        write_frames(queue, &mut out).await.unwrap();
+        let (mut rest, mut frames) = (out.as_slice(), Vec::new());
+        while !rest.is_empty() {
+            let frame = rmpv::decode::read_value(&mut rest).unwrap();
+            let messages = frame[2][1][0].as_array().unwrap().iter();
+            frames.push(messages.map(|it| it[0].as_str().unwrap().into()).collect());
+        }
+        frames
+    }
+
+    #[tokio::test]
+    async fn autocommands_run_after_the_edits_that_are_sent_with_them() {
+        let frames = written(|sender| {
+            sender.send("usage", &1);
+            sender.send_event(&2);
+            sender.send("apply", &3);
+        });
+        assert_eq!(frames.await, [["usage", "apply", "event"]]);
+        assert_eq!(written(|it| it.send_event(&1)).await, [["event"]]);
+    }
+
+    #[tokio::test]
+    async fn an_autocommand_runs_if_nothing_follows() {
+        let (frames, queue) = mpsc::unbounded_channel();
+        let (mut neovim, output) = tokio::io::duplex(1024);
+        tokio::spawn(write_frames(queue, output));
+        Sender(frames.clone()).send_event(&1);
+        let mut first = [0];
+        tokio::io::AsyncReadExt::read_exact(&mut neovim, &mut first)
+            .await
+            .unwrap();
+        assert!(!frames.is_closed());
     }
 
     #[test]
