@@ -63,6 +63,10 @@ const TRIES: u32 = 2;
 const SIGNED: &str = "The provider wrote and signed this summary. Without a change, the model's thinking in the messages below it stays \
                       valid; with one, the summary is sent as text.";
 
+/// What the user should know about a summary that ends at the token limit.
+const CUT: &str =
+    "The summary reached its token limit and ends with \"…\". Check what it leaves out.";
+
 /// What is known about summaries in a chat.
 #[derive(Debug, Default)]
 pub(super) struct Summaries {
@@ -86,6 +90,8 @@ pub struct Draft {
     summary: Summary,
     /// The same as the provider wrote it, if it did.
     written: Option<WrittenSummary>,
+    /// True if it ends at the token limit.
+    is_cut: bool,
 }
 
 /// The end of a request for a summary.
@@ -271,6 +277,9 @@ impl Request {
             },
             draft => draft,
         };
+        if draft.as_ref().is_ok_and(|it| it.is_cut) {
+            ctx.warn(CUT.to_owned());
+        }
         let next = match draft {
             Ok(draft) if sends => AfterDraft::Place(self.place(ctx, draft)),
             Ok(draft) => {
@@ -325,7 +334,9 @@ impl Request {
     /// Notes that a summary gets its place. Unless it is sent as the provider wrote it, old results are
     /// sent shortened from then on.
     fn place(&mut self, ctx: &Ctx, draft: Draft) -> Summary {
-        let Draft { summary, written } = draft;
+        let Draft {
+            summary, written, ..
+        } = draft;
         let written = written.filter(|it| it.summary.content.trim() == summary.text.trim());
         let document = ctx.buffer.document();
         // It saved enough only if the chat grows beyond what it has now.
@@ -448,15 +459,23 @@ impl Summarizing {
             "The model wrote no summary that is shorter than the messages.",
             "Run :Flemma compact again with what it should keep, or use another model.",
         );
-        for _ in 0..TRIES {
+        for attempt in 1..=TRIES {
             let prompt = size
                 .prompt(&weighed, &replaced, words, &self.wishes)
                 .await?;
             let to = Destination::Server(endpoint.clone(), parameters.clone());
-            let answer = self.answer(to, prompt, meters).await?;
+            let mut answer = self.answer(to, prompt, meters).await?;
             words /= 2;
+            let is_last = attempt == TRIES;
+            let mut is_cut = false;
             match answer.end {
                 WrittenEnd::Complete => {}
+                // Otherwise a model that writes up to every limit could never summarize a chat. Files,
+                // tasks, and rules that the text does not reach are listed below it.
+                WrittenEnd::Limited(_) if is_last && !answer.text.trim().is_empty() => {
+                    answer.text = format!("{} …", answer.text.trim_end());
+                    is_cut = true;
+                }
                 WrittenEnd::Limited(limited) => {
                     problem = limited;
                     continue;
@@ -474,6 +493,7 @@ impl Summarizing {
                 return Ok(Draft {
                     summary: Summary::new(&document, replaced, completed, now()),
                     written: None,
+                    is_cut,
                 });
             }
         }
@@ -551,6 +571,7 @@ impl Summarizing {
                 basis,
                 is_above_signed: weighed.signed.is_some(),
             }),
+            is_cut: false,
         }))
     }
 

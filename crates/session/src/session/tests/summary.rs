@@ -244,7 +244,10 @@ fn a_draft_that_does_not_help_changes_nothing() {
             "The model declined to continue.",
         ),
         (
-            vec![ends(StopReason::MaxTokens), ends(StopReason::MaxTokens)],
+            vec![
+                vec![StreamEvent::Stop(StopReason::MaxTokens)],
+                vec![StreamEvent::Stop(StopReason::MaxTokens)],
+            ],
             "The answer reached its token limit",
         ),
         (
@@ -271,6 +274,18 @@ fn a_summary_that_reaches_the_token_limit_is_asked_for_again_with_fewer_words() 
         .key("compact")
         .wait("the draft", |it| !drafts(it).is_empty());
     assert!(drafts(&stage.record())[0].starts_with("Short."));
+    assert_eq!(stage.script.requests(), 2);
+}
+
+#[test]
+fn a_summary_that_reaches_the_token_limit_twice_is_a_draft_that_says_so() {
+    let limited = || ends(StopReason::MaxTokens);
+    let stage = stage(&chat()).answers([limited(), limited()]);
+    stage
+        .key("compact")
+        .wait_notice("The summary reached its token limit")
+        .wait("the draft", |it| !drafts(it).is_empty());
+    assert!(drafts(&stage.record())[0].starts_with("So far. …"));
     assert_eq!(stage.script.requests(), 2);
 }
 
