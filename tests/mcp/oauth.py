@@ -7,7 +7,8 @@ The arguments say in what it misbehaves or differs: "wrong-issuer" (metadata of 
 "iss-of-another" (in the answer), "no-iss" (although it announces one), "no-pkce" and "plain-pkce"
 (in the metadata), "no-registration", "documents" (takes client metadata documents), "denies",
 "short" (tokens that expire at once), "secret" (clients authenticate), "plain-endpoint" (an
-unencrypted address elsewhere). It prints its address, and afterwards a line for each request to the
+unencrypted address elsewhere), "moved" (another issuer), "endless" (a stream of events at its address), "without-metadata".
+A request to `/change/HOW` changes that: afterwards it is as `HOW` says. It prints its address, and afterwards a line for each request to the
 authorization server.
 """
 
@@ -16,6 +17,7 @@ import hashlib
 import json
 import secrets
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -29,6 +31,10 @@ USED = set()
 
 def base():
     return f"http://127.0.0.1:{SERVER.server_port}"
+
+
+def issuer():
+    return f"http://localhost:{SERVER.server_port}" if "moved" in HOW else base()
 
 
 def log(*words):
@@ -76,7 +82,7 @@ def authorize(query):
     if query.get("resource") != base() + "/mcp":
         raise Refused("invalid_target", "wrong resource")
     log("authorize", query["client_id"], query.get("scope", "-"))
-    answer = {"state": query["state"], "iss": base()}
+    answer = {"state": query["state"], "iss": issuer()}
     if "iss-of-another" in HOW:
         answer["iss"] = "https://other.example"
     if "no-iss" in HOW:
@@ -134,7 +140,7 @@ def token(headers, form):
 
 def metadata():
     known = {
-        "issuer": "https://other.example" if "wrong-issuer" in HOW else base(),
+        "issuer": "https://other.example" if "wrong-issuer" in HOW else issuer(),
         "authorization_endpoint": base() + "/authorize",
         "token_endpoint": base() + "/token",
         "response_types_supported": ["code"],
@@ -196,8 +202,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         parts = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        if parts.path == "/.well-known/oauth-protected-resource/mcp":
-            self.send(200, {"resource": base() + "/mcp", "authorization_servers": [base()], "scopes_supported": ["read"]})
+        if parts.path.startswith("/.well-known/") and "without-metadata" in HOW:
+            self.send(404)
+        elif parts.path == "/.well-known/oauth-protected-resource/mcp":
+            self.send(200, {"resource": base() + "/mcp", "authorization_servers": [issuer()], "scopes_supported": ["read"]})
         elif parts.path == "/.well-known/oauth-authorization-server":
             self.send(200, metadata())
         elif parts.path == "/authorize":
@@ -206,10 +214,25 @@ class Handler(BaseHTTPRequestHandler):
             except Refused as refused:
                 log("refused", refused.error, refused.about)
                 self.send(refused.status, {"error": refused.error})
+        elif parts.path.startswith("/change/"):
+            HOW.clear()
+            HOW.add(parts.path.removeprefix("/change/"))
+            self.send(204)
+        elif parts.path == "/mcp" and "endless" in HOW:
+            self.endless()
         elif parts.path == "/mcp":
             self.send(405)
         else:
             self.send(404)
+
+    def endless(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        while True:
+            self.wfile.write(b": still here\n\n")
+            self.wfile.flush()
+            time.sleep(0.2)
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()

@@ -24,8 +24,9 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
+use tools::is_this_machine;
 
-pub use self::client::{client, is_this_machine};
+pub use self::client::client;
 
 /// Maximum number of times that a paused answer is continued. Anthropic pauses after ten rounds
 /// of its own tools.

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use mcp::Server;
 use mcp::configured::{Configured, known};
+use mcp::{Commands, Server};
 use policy::options::{BackendChoice, InvalidOption, SandboxSettings, Scope};
 use policy::project::ProjectConfig;
 use policy::settings::{Here, Settings};
@@ -270,7 +270,7 @@ async fn server_findings(options: &Value) -> Vec<Finding> {
     let pins = pins();
     let servers: Vec<Arc<Server>> = specs
         .into_iter()
-        .map(|it| known(&pins, it, &http()))
+        .map(|it| known(&pins, it, &http(Commands::Neovim)))
         .collect();
     findings.extend(join_all(servers.iter().map(|it| started(it))).await);
     if findings.is_empty() {

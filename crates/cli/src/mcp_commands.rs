@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use mcp::configured::{Configured, Pins, Project, all, known, one};
-use mcp::{Server, ServerSpec};
+use mcp::{Commands, Server, ServerSpec};
 use session::mcp_servers::{ProjectConsent, http, pins};
 
 use crate::arguments::{Mcp, McpCommand};
@@ -57,7 +57,8 @@ fn list(name: Option<&str>, start: bool, file: Option<PathBuf>) -> ExitCode {
     let chosen = specs
         .into_iter()
         .filter(|it| name.is_none_or(|name| it.name == name));
-    let servers: Vec<Arc<Server>> = chosen.map(|spec| known(&pins, spec, &http())).collect();
+    let http = http(Commands::Shell);
+    let servers: Vec<Arc<Server>> = chosen.map(|spec| known(&pins, spec, &http)).collect();
     if let (Some(name), []) = (name, servers.as_slice()) {
         return unknown(name);
     }
@@ -155,7 +156,7 @@ fn named(name: &str, file: Option<PathBuf>) -> Result<Arc<Server>, ExitCode> {
     let (specs, _) = specs(file)?;
     let spec = specs.into_iter().find(|it| it.name == name);
     let spec = spec.ok_or_else(|| unknown(name))?;
-    Ok(known(&pins(), spec, &http()))
+    Ok(known(&pins(), spec, &http(Commands::Shell)))
 }
 
 fn not_stored(name: &str, error: &std::io::Error) -> String {

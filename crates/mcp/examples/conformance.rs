@@ -2,16 +2,13 @@
 //! suite expects of a server, and `client URL` uses a server as the suite expects of a
 //! client. Both use the code of the host. See `make test-mcp`.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::tool::{ToolDefinition, ToolOutcome};
 use mcp::serve::{Guard, ServedCall, ToolServer, serve_http};
-use mcp::{
-    Called, Caller, Http, Logins, OauthClient, PinnedTools, Reach, Server, ServerSpec, State,
-};
+use mcp::{Called, Caller, Http, OauthClient, PinnedTools, Reach, Server, ServerSpec, State};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -105,30 +102,6 @@ fn caller() -> Caller {
     }
 }
 
-/// The logins, in memory.
-#[derive(Default)]
-struct Memory(Mutex<BTreeMap<String, String>>);
-
-impl Logins for Memory {
-    fn load(&self, key: &str) -> Result<Option<String>, String> {
-        let logins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(logins.get(key).cloned())
-    }
-
-    fn store(&self, key: &str, login: Option<&str>) -> Result<(), String> {
-        let mut logins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match login {
-            Some(login) => logins.insert(key.to_owned(), login.to_owned()),
-            None => logins.remove(key),
-        };
-        Ok(())
-    }
-
-    fn lock(&self) -> Result<Box<dyn Send>, String> {
-        Ok(Box::new(()))
-    }
-}
-
 /// The client that the suite has registered, or one with the suite's client metadata document.
 fn oauth() -> OauthClient {
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
@@ -181,7 +154,7 @@ async fn client(url: String) -> Result<(), String> {
             oauth: oauth(),
         },
     );
-    let http = Http::new(|_| browser()).with_logins(Arc::new(Memory::default()));
+    let http = Http::new(|_| browser());
     let server = Server::new(spec, PinnedTools::Never, http, |_| {});
     if let Err(why) = server.start().await {
         log_in(&server)

@@ -41,7 +41,7 @@ use crate::definition::{Definition, MOST_TOOLS, clean};
 use crate::spec::ServerSpec;
 
 pub(crate) use login::Login;
-pub use login::{LOG_LIMIT, Logins, NoLogins};
+pub use login::{LOG_LIMIT, Logins, MemoryLogins};
 pub use peer::PATIENCE;
 pub use peer::PeerEvent;
 
@@ -59,25 +59,54 @@ const SAID: usize = 500;
 pub struct Http {
     client: HttpClientOf,
     logins: Arc<dyn Logins>,
+    /// The commands that messages name.
+    pub(crate) commands: Commands,
+}
+
+/// The front end whose commands messages name. The other one may have another configuration, and not
+/// know the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Commands {
+    /// Neovim, as in `:Flemma mcp:login docs`.
+    #[default]
+    Neovim,
+    /// A shell, as in `flemma mcp login docs`.
+    Shell,
+}
+
+impl Commands {
+    /// Returns a command about a server, in backticks.
+    pub(crate) fn named(self, verb: &str, server: &str) -> String {
+        match self {
+            Self::Neovim => format!("`:Flemma mcp:{verb} {server}`"),
+            Self::Shell => format!("`flemma mcp {verb} {server}`"),
+        }
+    }
 }
 
 /// Returns the HTTP client for an address, created on first use. It follows no redirects.
 type HttpClientOf = Arc<dyn Fn(&str) -> Result<reqwest::Client, String> + Send + Sync>;
 
 impl Http {
-    /// Reaches addresses with these clients, and keeps no logins.
+    /// Reaches addresses with these clients, and keeps logins in memory.
     pub fn new(
         client: impl Fn(&str) -> Result<reqwest::Client, String> + Send + Sync + 'static,
     ) -> Self {
         Self {
             client: Arc::new(client),
-            logins: Arc::new(NoLogins),
+            logins: Arc::new(MemoryLogins::default()),
+            commands: Commands::default(),
         }
     }
 
     /// Keeps logins in a store.
     pub fn with_logins(self, logins: Arc<dyn Logins>) -> Self {
         Self { logins, ..self }
+    }
+
+    /// Names the commands of a front end in messages.
+    pub fn with_commands(self, commands: Commands) -> Self {
+        Self { commands, ..self }
     }
 }
 
@@ -87,6 +116,7 @@ pub struct Connection {
     peer: Peer,
     trouble: Trouble,
     known: KnownResources,
+    login: Option<Arc<Login>>,
     _program: Option<Program>,
 }
 
@@ -158,6 +188,7 @@ impl Connection {
             peer,
             trouble,
             known: KnownResources::default(),
+            login: login.cloned(),
             _program: program,
         })
     }
@@ -340,7 +371,7 @@ impl Connection {
             ServiceError::TransportClosed => {
                 self.trouble.known("it ended before it answered").await
             }
-            ServiceError::TransportSend(error) => sending(error),
+            ServiceError::TransportSend(error) => sending(error, self.login.as_deref()),
             error => clean(&error.to_string(), SAID),
         }
     }
@@ -373,17 +404,10 @@ fn value(result: Result<ServerResult, ServiceError>) -> Result<Value, ServiceErr
     serde_json::to_value(result?).map_err(|_| ServiceError::UnexpectedResponse)
 }
 
-/// The message for a server that requires a login.
-const LOGIN: &str = "it requires a login (OAuth). Run `:Flemma mcp:login` or `flemma mcp login` with its name, or \
-                     put a valid token into its headers, for example Authorization = \"Bearer ${TOKEN}\"";
-/// The message for a server whose login has too few rights.
-const RIGHTS: &str = "it requires a login with more rights. Run `:Flemma mcp:login` or `flemma mcp login` with \
-                      its name";
-
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// Explains a failed request as a phrase.
-fn sending(error: &(dyn Error + 'static)) -> String {
+/// Explains a failed request as a phrase. `login` is the server's.
+fn sending(error: &(dyn Error + 'static), login: Option<&Login>) -> String {
     let mut shown = String::new();
     let mut next = Some(error);
     while let Some(error) = next {
@@ -398,11 +422,19 @@ fn sending(error: &(dyn Error + 'static)) -> String {
             next = Some(error);
             continue;
         }
-        if wants_rights(error) {
-            return RIGHTS.to_owned();
-        }
-        if wants_login(error) {
-            return LOGIN.to_owned();
+        if wants_rights(error) || wants_login(error) {
+            let rights = if wants_rights(error) {
+                " with more rights"
+            } else {
+                ""
+            };
+            return match login.map(Login::command) {
+                Some(command) => format!(
+                    "it requires a login{rights} (OAuth): {command}, or a valid token in its headers, for example \
+                     Authorization = \"Bearer ${{TOKEN}}\""
+                ),
+                None => format!("it requires another token{rights} in its header Authorization"),
+            };
         }
         let said = said(error);
         // Errors often repeat the text of their source.

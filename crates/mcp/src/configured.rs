@@ -239,10 +239,8 @@ pub fn one(spec: &ServerSpec, status: &ServerStatus) -> Vec<String> {
             lines.push(String::new());
         }
         State::NeedsLogin => {
-            let name = &spec.name;
-            lines.push(format!(
-                "It requires a login: `:Flemma mcp:login {name}` or `flemma mcp login {name}`."
-            ));
+            let command = status.commands.named("login", &spec.name);
+            lines.push(format!("It requires a login: {command}."));
             lines.extend(
                 status
                     .login_problem
@@ -262,10 +260,8 @@ pub fn one(spec: &ServerSpec, status: &ServerStatus) -> Vec<String> {
         lines.push("Changes since you accepted them:".to_owned());
         lines.extend(changes.lines().into_iter().map(|it| format!("  {it}")));
         if changes.need_review() {
-            let name = &spec.name;
-            lines.push(format!(
-                "`:Flemma mcp:accept {name}` or `flemma mcp accept {name}` accepts these changes."
-            ));
+            let command = status.commands.named("accept", &spec.name);
+            lines.push(format!("{command} accepts these changes."));
         }
         lines.push(String::new());
     }
@@ -317,7 +313,8 @@ fn differs(name: &str, status: &ServerStatus) -> String {
         )
     };
     let lines = status.changes().lines().join("\n");
-    format!("{why} These tools are disabled until `:Flemma mcp:accept {name}`:\n{lines}")
+    let command = status.commands.named("accept", name);
+    format!("{why} These tools are disabled until {command}:\n{lines}")
 }
 
 fn word(state: &State) -> &'static str {

@@ -18,7 +18,7 @@ mod tool;
 pub mod configured;
 pub mod serve;
 
-pub use client::{Called, Caller, Http, LOG_LIMIT, Logins, NoLogins};
+pub use client::{Called, Caller, Commands, Http, LOG_LIMIT, Logins, MemoryLogins};
 pub use definition::{Definition, DefinitionChanges, clean};
 pub use elicit::defaults;
 pub use resources::{ResourceContent, ResourceUri};

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::client::{Called, Caller, Connection, Http, Login, PeerEvent};
+use crate::client::{Called, Caller, Commands, Connection, Http, Login, PeerEvent};
 use crate::definition::{Definition, DefinitionChanges};
 use crate::resources::{ResourceContent, ResourceUri};
 use crate::spec::ServerSpec;
@@ -79,6 +79,8 @@ pub struct ServerStatus {
     pub has_resources: bool,
     /// Why the last login failed.
     pub login_problem: Option<String>,
+    /// The commands that messages name.
+    pub commands: Commands,
 }
 
 impl ServerStatus {
@@ -133,7 +135,10 @@ impl Server {
         http: Http,
         news: impl Fn(ServerEvent) + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let mut status = ServerStatus::default();
+        let mut status = ServerStatus {
+            commands: http.commands,
+            ..ServerStatus::default()
+        };
         status.agree(agreed);
         let login = Login::of(&spec, &http);
         Arc::new_cyclic(|this| Self {
@@ -159,10 +164,15 @@ impl Server {
         if ended && status.state == State::Running {
             status.state = State::Resting;
         }
-        if self.login.as_ref().is_some_and(|it| it.is_needed()) {
+        if self.needs_login() {
             status.state = State::NeedsLogin;
         }
         status
+    }
+
+    /// Returns true if the server refused the last request because of the login.
+    pub(crate) fn needs_login(&self) -> bool {
+        self.login.as_ref().is_some_and(|it| it.is_needed())
     }
 
     /// Logs in: `visit` gets the address that the user has to open. The next use connects anew,
@@ -170,7 +180,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// There is no login; a phrase.
+    /// The login failed; a phrase.
     pub async fn log_in(&self, visit: &(dyn Fn(&str) + Send + Sync)) -> Result<(), String> {
         let done = self.login()?.log_in(visit).await;
         self.lock().login_problem = done.as_ref().err().cloned();
@@ -270,9 +280,9 @@ impl Server {
     /// its text goes to no model before a review.
     fn is_reviewed(&self) -> Result<(), String> {
         if self.lock().changes().need_review() {
-            let name = &self.spec.name;
+            let command = self.http.commands.named("accept", &self.spec.name);
             return Err(format!(
-                "it describes its tools differently than when you accepted them; see `:Flemma mcp {name}`"
+                "it describes its tools differently than when you accepted them; {command} accepts them"
             ));
         }
         Ok(())
@@ -295,10 +305,21 @@ impl Server {
         }
     }
 
+    /// Returns false if another process has logged in or out since the last connection began.
+    pub(crate) async fn has_current_login(&self) -> bool {
+        match &self.login {
+            Some(login) => login.is_current().await,
+            None => true,
+        }
+    }
+
     async fn connection(&self) -> Result<Arc<Connection>, String> {
         // Held until the start has ended, so that calls at the same time share one start.
         let mut live = self.live.lock().await;
-        if let Some(connection) = live.connection.as_ref().filter(|it| !it.is_closed()) {
+        if !self.has_current_login().await {
+            // The user logged in or out, which allows all restarts again.
+            live.starts.clear();
+        } else if let Some(connection) = live.connection.as_ref().filter(|it| !it.is_closed()) {
             return Ok(connection.clone());
         }
         live.connection = None;

@@ -6,45 +6,25 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use mcp::configured::one;
 use mcp::{
-    Called, Caller, Http, Logins, OauthClient, PinnedTools, Reach, Server, ServerSpec, State,
+    Called, Caller, Commands, Http, Logins, MemoryLogins, OauthClient, PinnedTools, Reach, Server,
+    ServerSpec, State,
 };
 use serde_json::Map;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tools::{NoElicitation, Progress};
-
-/// The store of logins, in memory.
-#[derive(Default)]
-struct Memory(Mutex<BTreeMap<String, String>>);
-
-impl Logins for Memory {
-    fn load(&self, key: &str) -> Result<Option<String>, String> {
-        Ok(self.0.lock().unwrap().get(key).cloned())
-    }
-
-    fn store(&self, key: &str, login: Option<&str>) -> Result<(), String> {
-        let mut logins = self.0.lock().unwrap();
-        match login {
-            Some(login) => logins.insert(key.to_owned(), login.to_owned()),
-            None => logins.remove(key),
-        };
-        Ok(())
-    }
-
-    fn lock(&self) -> Result<Box<dyn Send>, String> {
-        Ok(Box::new(()))
-    }
-}
 
 /// A server that requires a login, and what its authorization server said.
 struct Double {
     child: Child,
     url: String,
     said: mpsc::Receiver<String>,
-    logins: Arc<Memory>,
+    logins: Arc<MemoryLogins>,
 }
 
 impl Drop for Double {
@@ -86,6 +66,11 @@ impl Double {
 
     /// The server as a new process would use it, with the stored logins.
     fn server_as(&self, oauth: OauthClient) -> Arc<Server> {
+        let http = Http::new(|_| Ok(client())).with_logins(self.logins.clone());
+        self.server_with(oauth, http)
+    }
+
+    fn server_with(&self, oauth: OauthClient, http: Http) -> Arc<Server> {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let reach = Reach::Http {
             url: self.url.clone(),
@@ -93,8 +78,13 @@ impl Double {
             oauth,
         };
         let spec = ServerSpec::new("test", "docs", reach);
-        let http = Http::new(|_| Ok(client())).with_logins(self.logins.clone());
         Server::new(spec, PinnedTools::Never, http, |_| {})
+    }
+
+    /// Changes how the server behaves.
+    async fn change(&self, how: &str) {
+        let url = self.url.replace("/mcp", &format!("/change/{how}"));
+        client().get(url).send().await.unwrap();
     }
 
     /// The lines that the authorization server printed so far.
@@ -269,7 +259,7 @@ async fn a_server_that_breaks_the_rules_gets_no_token() {
             !double.said().iter().any(|it| it.starts_with("token")),
             "{how}"
         );
-        assert!(double.logins.0.lock().unwrap().is_empty(), "{how}");
+        assert_eq!(server.log_out().await, Ok(false), "{how}");
     }
 }
 
@@ -308,4 +298,119 @@ async fn missing_rights_need_another_login_that_asks_for_them() {
         said.contains(&"authorize client-2 read write".to_owned()),
         "{said:?}"
     );
+}
+
+#[tokio::test]
+async fn a_login_goes_to_no_other_authorization_server() {
+    for (how, why, needs_login) in [
+        (
+            "without-metadata",
+            "its authorization server is now the server itself, but the login is from http://127.0.0.1",
+            true,
+        ),
+        (
+            "moved",
+            "its authorization server is now http://localhost",
+            true,
+        ),
+        ("plain-endpoint", "which is not encrypted", false),
+        ("no-pkce", "does not support PKCE", false),
+    ] {
+        let double = double(&["short"]);
+        log_in(&double.server()).await.unwrap();
+        double.change(how).await;
+        let later = double.server();
+        let said = later.start().await.unwrap_err();
+        assert!(said.contains(why), "{how}: {said}");
+        assert_eq!(later.status().state == State::NeedsLogin, needs_login);
+        let asked = double.said();
+        assert!(!asked.iter().any(|it| it.contains("refresh")), "{asked:?}");
+        if how == "moved" {
+            log_in(&later).await.unwrap();
+            assert_eq!(call(&later, "hello").await, hi());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_login_of_another_process_counts_at_once() {
+    let double = double(&[]);
+    let (first, second) = (double.server(), double.server());
+    assert!(first.start().await.is_err());
+    log_in(&second).await.unwrap();
+    assert_eq!(call(&first, "hello").await, hi());
+    assert_eq!(first.status().state, State::Running);
+    // One with more rights.
+    assert!(matches!(call(&first, "write").await, Called::Failed(_)));
+    assert!(matches!(call(&second, "write").await, Called::Failed(_)));
+    log_in(&second).await.unwrap();
+    assert_eq!(call(&first, "write").await, hi());
+    assert_eq!(call(&first, "revoke").await, hi());
+    assert_eq!(call(&first, "hello").await, hi());
+    // One at another authorization server.
+    double.change("moved").await;
+    let third = double.server();
+    assert!(third.start().await.is_err());
+    log_in(&third).await.unwrap();
+    assert_eq!(call(&first, "hello").await, hi());
+    let said = double.said();
+    assert!(!said.iter().any(|it| it.starts_with("refused")), "{said:?}");
+    assert_eq!(second.log_out().await, Ok(true));
+    let Called::Failed(why) = call(&first, "hello").await else {
+        panic!("it had a login");
+    };
+    assert!(why.contains("it requires a login"), "{why}");
+}
+
+#[tokio::test]
+async fn messages_name_the_commands_of_the_front_end() {
+    for (commands, command) in [
+        (Commands::Neovim, "`:Flemma mcp:login docs`"),
+        (Commands::Shell, "`flemma mcp login docs`"),
+    ] {
+        let double = double(&[]);
+        let http = Http::new(|_| Ok(client())).with_commands(commands);
+        let server = double.server_with(OauthClient::default(), http);
+        let why = server.start().await.unwrap_err();
+        assert!(why.contains(command), "{why}");
+        let lines = one(&server.spec, &server.status());
+        assert!(lines.iter().any(|it| it.contains(command)), "{lines:?}");
+        let said = format!("{why} {lines:?}");
+        assert_eq!(said.matches("login docs").count(), 2, "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_of_events_at_the_servers_address_does_not_stop_a_login() {
+    let double = double(&["endless"]);
+    let server = double.server();
+    let done = timeout(Duration::from_secs(20), log_in(&server)).await;
+    assert_eq!(done, Ok(Ok(())));
+}
+
+/// A store in which another process renews a login all the time.
+struct Locked;
+
+impl Logins for Locked {
+    fn load(&self, _key: &str) -> Result<Option<String>, String> {
+        Ok(None)
+    }
+
+    fn store(&self, key: &str, _login: Option<&str>) -> Result<(), String> {
+        panic!("{key} was changed during a renewal");
+    }
+
+    fn lock(&self) -> Result<Box<dyn Send>, String> {
+        Err("another process takes too long".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn a_login_is_made_and_removed_after_the_renewals_of_others() {
+    let double = double(&[]);
+    let http = Http::new(|_| Ok(client())).with_logins(Arc::new(Locked));
+    let server = double.server_with(OauthClient::default(), http);
+    for done in [log_in(&server).await, server.log_out().await.map(drop)] {
+        assert_eq!(done.unwrap_err(), "another process takes too long");
+    }
 }

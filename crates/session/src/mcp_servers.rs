@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp::configured::{Configured, Consent, Parts, Pins, Servers, source};
-use mcp::{Http, ServerTool};
+use mcp::{Commands, Http, ServerTool};
 use policy::trust::Trust;
 use serde_json::Value;
 use tools::sources::Sources;
@@ -37,11 +37,16 @@ impl Consent for ProjectConsent {
 /// pages.
 pub fn servers(sources: Sources, editor: Editor) -> Servers {
     let browser = editor.clone();
+    let commands = if editor.is_headless() {
+        Commands::Shell
+    } else {
+        Commands::Neovim
+    };
     Servers::new(Parts {
         sources,
         pins: pins(),
         consent: Box::new(ProjectConsent),
-        http: http(),
+        http: http(commands),
         notify: Box::new(move |notice| editor.notify(notice)),
         visit: Box::new(move |url| {
             let url = url.to_owned();
@@ -55,21 +60,22 @@ pub fn pins() -> Pins {
     Pins::open(&state_dir::path())
 }
 
-/// Returns how servers are reached, with the user's logins.
-pub fn http() -> Http {
+/// Returns how servers are reached, with the user's logins. Messages name `commands`.
+pub fn http(commands: Commands) -> Http {
     // Clients are created when a server is first reached, because certificates cost memory.
     let http = Http::new(|address| {
         let client = agent::transport::client(address, None, CONNECT);
         client.map_err(|problem| problem.what)
     });
-    http.with_logins(Arc::new(LoginFile::open(&state_dir::path())))
+    let logins = Arc::new(LoginFile::open(&state_dir::path()));
+    http.with_logins(logins).with_commands(commands)
 }
 
 /// Adds the tools of servers that were used before, without starting any. `file` is the
 /// configuration file of the options.
 pub fn add_known(registry: &mut Registry, options: &Value, file: Option<&Path>, folder: &Path) {
     let configured = Configured::in_options(options, file, folder);
-    for server in configured.met(&ProjectConsent, &pins(), &http()) {
+    for server in configured.met(&ProjectConsent, &pins(), &http(Commands::Shell)) {
         let source = source(&server.spec.name);
         registry.set_source(&source, Precedence::Found, ServerTool::all(&server));
     }

@@ -13,13 +13,23 @@ use url::{Host, Url};
 
 /// Returns true if an address is public: not of this machine, its networks, or a cloud's internal
 /// services.
-pub(crate) fn is_public(ip: IpAddr) -> bool {
+pub fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
         IpAddr::V6(ip) => match inside(ip) {
             Some(inner) => is_public_v4(inner),
             None => is_public_v6(ip),
         },
+    }
+}
+
+/// Returns true if a URL names this machine.
+pub fn is_this_machine(url: &str) -> bool {
+    match Url::parse(url).ok().as_ref().and_then(Url::host) {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
     }
 }
 
@@ -311,6 +321,21 @@ pub(crate) fn read_port(text: &str) -> Option<u16> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_loopback_addresses_and_localhost_name_this_machine() {
+        for (url, is_here) in [
+            ("http://127.0.0.1:8080/v1", true),
+            ("http://localhost:11434/v1", true),
+            ("http://[::1]:8080/v1", true),
+            ("https://api.anthropic.com", false),
+            ("http://127.0.0.1.example.com", false),
+            ("http://192.168.1.7:8080", false),
+            ("nonsense", false),
+        ] {
+            assert_eq!(is_this_machine(url), is_here, "{url}");
+        }
+    }
 
     #[test]
     fn what_is_near_is_not_public() {

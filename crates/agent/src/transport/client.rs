@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use chat::Problem;
 use reqwest::{Certificate, Client, ClientBuilder, NoProxy, Proxy, Url};
+use tools::is_this_machine;
 
 /// Variables of the proxies for `http`, `https`, and both, and of the exceptions.
 const PROXIES: [[&str; 2]; 4] = [
@@ -88,18 +89,6 @@ pub fn client(
     });
     clients.insert(way, client.clone());
     Ok(client)
-}
-
-/// Returns true if the address names this machine.
-pub fn is_this_machine(base_url: &str) -> bool {
-    let Some(host) = Url::parse(base_url)
-        .ok()
-        .and_then(|url| url.host_str().map(str::to_owned))
-    else {
-        return false;
-    };
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|it| it.is_loopback())
 }
 
 fn make(way: &Way) -> Result<Client, Problem> {
@@ -186,21 +175,6 @@ fn trusting(builder: ClientBuilder, file: &Path) -> Result<ClientBuilder, Proble
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn this_machine_is_reached_without_a_proxy() {
-        for (url, here) in [
-            ("http://127.0.0.1:8080/v1", true),
-            ("http://localhost:11434/v1", true),
-            ("http://[::1]:8080/v1", true),
-            ("https://api.anthropic.com", false),
-            ("http://127.0.0.1.example.com", false),
-            ("http://192.168.1.7:8080", false),
-            ("nonsense", false),
-        ] {
-            assert_eq!(is_this_machine(url), here, "{url}");
-        }
-    }
 
     #[test]
     fn a_changed_certificate_file_needs_another_client() {

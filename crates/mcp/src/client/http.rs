@@ -32,7 +32,7 @@ type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
-const EVENTS: &str = "text/event-stream";
+pub(super) const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
 /// The error of a login with too few rights (RFC 6750).
 const TOO_FEW: &str = "insufficient_scope";

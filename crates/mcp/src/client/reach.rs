@@ -85,7 +85,7 @@ async fn open_as(
             let running = peer.serve_with_lifecycle((stdout, stdin), lifecycle);
             match running.await {
                 Ok(running) => Ok((running, Some(program))),
-                Err(error) => Err(not_opened(&error, &trouble).await),
+                Err(error) => Err(not_opened(&error, login, &trouble).await),
             }
         }
         Reach::Http { url, headers, .. } => {
@@ -105,7 +105,7 @@ async fn open_as(
             };
             match running {
                 Ok(running) => Ok((running, None)),
-                Err(error) => Err(not_opened(&error, &trouble).await),
+                Err(error) => Err(not_opened(&error, login, &trouble).await),
             }
         }
     }
@@ -152,7 +152,11 @@ fn read_headers<'a>(
     Ok(read)
 }
 
-async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> Unopened {
+async fn not_opened(
+    error: &ClientInitializeError,
+    login: Option<&Arc<Login>>,
+    trouble: &Trouble,
+) -> Unopened {
     // The error of the older handshake says more than the failed attempt with the newer
     // one.
     let error = match error {
@@ -170,7 +174,9 @@ async fn not_opened(error: &ClientInitializeError, trouble: &Trouble) -> Unopene
                 error.code.0
             )
         }
-        ClientInitializeError::TransportError { error, .. } => super::sending(error),
+        ClientInitializeError::TransportError { error, .. } => {
+            super::sending(error, login.map(|it| &**it))
+        }
         error => match super::greeting(error) {
             Some(why) => why.to_owned(),
             None => clean(&error.to_string(), SAID),

@@ -109,21 +109,19 @@ impl Servers {
     /// Starts the new servers, because a request is about to be sent.
     pub fn needed(&self) {
         let unmet: Vec<Arc<Server>> = {
-            let mut state = self.0.state();
+            let state = self.0.state();
             let unmet = state.live.values().filter(|it| it.status().is_unmet());
-            let unmet: Vec<_> = unmet.cloned().collect();
-            // A server in `meeting` is being started already.
-            let is_new = |it: &Arc<Server>, meeting: &mut BTreeSet<String>| {
-                meeting.insert(it.spec.name.clone())
-            };
-            unmet
-                .into_iter()
-                .filter(|it| is_new(it, &mut state.meeting))
-                .collect()
+            unmet.cloned().collect()
         };
         for server in unmet {
-            // A failure is reported as an event.
-            tokio::spawn(async move { server.start().await });
+            // A server in `meeting` was started before.
+            let is_new = self.0.state().meeting.insert(server.spec.name.clone());
+            tokio::spawn(async move {
+                // A failure is reported as an event.
+                if is_new || server.needs_login() && !server.has_current_login().await {
+                    drop(server.start().await);
+                }
+            });
         }
     }
 
@@ -540,10 +538,10 @@ impl Inner {
     fn failed(&self, name: &str, server: &Arc<Server>, why: &str) {
         // A failed call already has the reason in its result.
         if server.status().agreed.is_none() {
-            let problem = if server.status().state == crate::State::NeedsLogin {
+            let problem = if server.needs_login() {
+                let command = server.status().commands.named("login", name);
                 format!(
-                    "The MCP server \"{name}\" requires a login. Its tools are left out until \
-                     `:Flemma mcp:login {name}`."
+                    "The MCP server \"{name}\" requires a login. Its tools are left out until {command}."
                 )
             } else {
                 format!(

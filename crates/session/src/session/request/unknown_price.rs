@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agent::transport::is_this_machine;
 use chat::Problem;
 use provider::providers;
 use provider::{Endpoint, Parameters};
+use tools::is_this_machine;
 
 use crate::editor::Editor;
 use crate::endpoint::Destination;
