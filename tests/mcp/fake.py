@@ -192,6 +192,19 @@ def of_resources(method, params):
     return None
 
 
+HELD = []
+
+
+def hold(request):
+    """Answers the reads of "note://held" with their number once "note://release" is read, too."""
+    HELD.append(request)
+    if request["params"]["uri"] == "note://release":
+        for held in HELD:
+            contents = [{"uri": held["params"]["uri"], "text": str(len(HELD) - 1)}]
+            send(id=held["id"], result={"contents": contents})
+        HELD.clear()
+
+
 LOGINS = []
 
 
@@ -229,6 +242,8 @@ def receive(request):
         send(id=request["id"], result={"protocolVersion": version, "capabilities": capabilities, "serverInfo": info})
     elif method == "ping":
         send(id=request["id"], result={})
+    elif method == "resources/read" and request["params"]["uri"] in ("note://held", "note://release"):
+        hold(request)
     elif method and HOW == "resources" and (result := of_resources(method, request.get("params") or {})):
         send(id=request["id"], result=result)
     elif method == "resources/read" and HOW == "resources":

@@ -19,7 +19,7 @@ use chat::result_files::ResultFile;
 use peer::Peer;
 use peer::Questions;
 use reach::Trouble;
-use resources::KnownResources;
+use resources::{KnownResources, Reads};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, InputResponses, ListToolsRequest,
@@ -116,6 +116,7 @@ pub struct Connection {
     peer: Peer,
     trouble: Trouble,
     known: KnownResources,
+    reads: Reads,
     login: Option<Arc<Login>>,
     _program: Option<Program>,
 }
@@ -188,6 +189,7 @@ impl Connection {
             peer,
             trouble,
             known: KnownResources::default(),
+            reads: Reads::default(),
             login: login.cloned(),
             _program: program,
         })

@@ -20,7 +20,7 @@ const URI: usize = 2048;
 /// The content of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResourceContent {
-    /// Its bytes; those of text are UTF-8.
+    /// Its bytes. Text is encoded as UTF-8.
     pub bytes: Vec<u8>,
     /// Its MIME type as the server says, on one line; empty if it says nothing.
     pub mime: String,

@@ -373,3 +373,20 @@ async fn a_server_whose_tools_need_a_review_gives_no_resources() {
     let read = without_tools.server.read("note://a%20b").await.unwrap();
     assert_eq!(read.bytes, b"two words\n");
 }
+
+#[tokio::test]
+async fn two_readers_of_a_resource_share_one_request() {
+    let fake = fake("resources");
+    fake.server.start().await.unwrap();
+    for _ in 0..2 {
+        let read = |uri| fake.server.read(uri);
+        let (one, two, release) = tokio::join!(
+            read("note://held"),
+            read("note://held"),
+            read("note://release")
+        );
+        for read in [one, two, release] {
+            assert_eq!(read.unwrap().bytes, b"1");
+        }
+    }
+}

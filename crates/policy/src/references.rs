@@ -253,6 +253,13 @@ impl Resolver<'_> {
         };
         let context = match context {
             ContextContent::Text(context) => context,
+            ContextContent::Prose => {
+                return Some(Found {
+                    value: Value::Text(written.to_owned()),
+                    file: None,
+                    is_secret: false,
+                });
+            }
             ContextContent::Resource(resource) => {
                 let read = self.reader.resource(resource);
                 let read = self.readable(read, line, written)?;
@@ -408,6 +415,8 @@ pub enum ContextContent {
     Text(ContextText),
     /// A resource of an MCP server.
     Resource(Resource),
+    /// None: what looks like a reference is text, and is sent as written.
+    Prose,
 }
 
 /// A resource of an MCP server, which is sent like a file.
@@ -428,8 +437,9 @@ impl Resource {
     pub fn content(&self) -> Result<Content, Refusal> {
         // The type is that of the bytes, because a server may name any.
         read::content(self.bytes.clone(), None).map_err(|refusal| match refusal {
-            Refusal::Unsupported(_) if !self.mime.is_empty() => {
-                Refusal::Unsupported(self.mime.clone())
+            // The server may say that this is text.
+            Refusal::Unsupported(kind) if !self.mime.is_empty() && kind != self.mime => {
+                Refusal::Unsupported(format!("{kind} ({} according to its server)", self.mime))
             }
             refusal => refusal,
         })

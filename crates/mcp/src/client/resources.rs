@@ -1,6 +1,7 @@
 //! Reads, lists, and completes resources.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -10,6 +11,7 @@ use rmcp::model::{
 };
 use rmcp::service::{PeerRequestOptions, ServiceError};
 use serde_json::Value;
+use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use super::{ALIVE, Connection, PagedList, READY, peer, value};
@@ -17,6 +19,40 @@ use crate::resources::{self, MOST_RESOURCES, ResourceContent, ResourceList, Reso
 
 /// Time for which a list is used. Not every server says when its resources change.
 const FRESH: Duration = Duration::from_secs(30);
+
+/// Maximum number of resources that are read from a server at the same time.
+const READS: usize = 4;
+
+type ReadCell = OnceCell<Result<ResourceContent, String>>;
+
+/// The resources that are being read.
+pub(super) struct Reads {
+    /// By URI. A reader that comes while another waits gets the same answer.
+    running: Mutex<HashMap<String, Weak<ReadCell>>>,
+    slots: Semaphore,
+}
+
+impl Default for Reads {
+    fn default() -> Self {
+        Self {
+            running: Mutex::default(),
+            slots: Semaphore::new(READS),
+        }
+    }
+}
+
+impl Reads {
+    fn of(&self, uri: &str) -> Arc<ReadCell> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|_, it| it.strong_count() > 0);
+        let known = running.get(uri).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let new = Arc::default();
+            running.insert(uri.to_owned(), Arc::downgrade(&new));
+            new
+        })
+    }
+}
 
 /// The last list of a server's resources.
 #[derive(Default)]
@@ -36,6 +72,16 @@ impl Connection {
     ///
     /// The resource can't be read or sent; a phrase.
     pub async fn read(&self, uri: &str) -> Result<ResourceContent, String> {
+        let cell = self.reads.of(uri);
+        let read = cell.get_or_init(|| async {
+            // Fails only when it is closed, which it never is.
+            let _slot = self.reads.slots.acquire().await;
+            self.read_now(uri).await
+        });
+        read.await.clone()
+    }
+
+    async fn read_now(&self, uri: &str) -> Result<ResourceContent, String> {
         let error = match self.read_as_written(uri).await {
             Ok(result) => return content(result).await,
             Err(error) => error,

@@ -49,6 +49,8 @@ struct Inner {
 struct State {
     /// Servers in the user's options.
     own: Vec<ServerSpec>,
+    /// The names in the user's options, also of servers whose options are wrong.
+    named: BTreeSet<String>,
     /// True if servers of projects are used.
     with_projects: bool,
     /// Folders that were searched for a project.
@@ -80,6 +82,7 @@ impl Servers {
         {
             let mut state = self.0.state();
             state.own = own;
+            state.named = table.keys().cloned().collect();
             state.with_projects = with_projects;
             // Read again, because a project's file may be gone.
             state.projects.clear();
@@ -250,15 +253,25 @@ impl Servers {
         });
     }
 
+    /// Returns true if a server of this name is configured, by the user or a project, usable or not.
+    pub fn knows(&self, name: &str) -> bool {
+        let state = self.0.state();
+        let mut projects = state.projects.values().flat_map(|it| &it.specs);
+        state.named.contains(name) || projects.any(|it| it.name == name)
+    }
+
     /// Reads a resource of a server.
     ///
     /// # Errors
     ///
-    /// There is no such server, or the resource can't be read; the end of a sentence that
-    /// begins with the reference.
+    /// The server can't be used, or the resource can't be read; the end of a sentence that begins with
+    /// the reference.
     pub async fn read(&self, name: &str, uri: &str) -> Result<ResourceContent, String> {
-        let server = self.named(name).map_err(|problem| {
-            format!("cannot be read. {problem} A backslash before it makes it text.")
+        let server = self.named(name).map_err(|_| {
+            format!(
+                "cannot be read, because the MCP server \"{name}\" has wrong options or is not trusted. Correct \
+                 that, or write a backslash before it, which makes it text."
+            )
         })?;
         let read = server.read(uri).await;
         read.map_err(|why| format!("cannot be read from the MCP server \"{name}\": {why}."))

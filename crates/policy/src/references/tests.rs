@@ -306,6 +306,7 @@ impl World {
             resource("note://text", b"@You:\n", "image/png"),
             resource("note://picture", PNG, "text/plain"),
             resource("note://sound", b"\xff\0", "audio/wav"),
+            resource("note://no-text", b"\xff\0", "text/plain"),
             resource("note://binary", b"\xff\0", ""),
             (ContextSource::Quickfix, Err("is broken.".to_owned())),
             (named("saved"), buffer("p/src/a b.rs", false)),
@@ -354,7 +355,14 @@ fn a_resource_is_sent_like_a_file() {
         assert_eq!(world.sent(text), expected, "{text}");
     }
     for (text, kind) in [
-        ("@docs:note://sound", "audio/wav"),
+        (
+            "@docs:note://sound",
+            "binary (audio/wav according to its server)",
+        ),
+        (
+            "@docs:note://no-text",
+            "binary (text/plain according to its server)",
+        ),
         ("@docs:note://binary", "binary"),
     ] {
         assert_eq!(world.refusal(text), Refusal::Unsupported(kind.to_owned()));

@@ -4,10 +4,11 @@
 
 mod listing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use chat::references::{ContextSource, DiffScope, Piece};
+use futures::future::join_all;
 use mcp::configured::Servers;
 use platform::paths::canonicalize;
 use policy::references::{BufferFile, ContextContent, ContextText, Contexts, MAX_BYTES, Resource};
@@ -25,6 +26,9 @@ enum Found {
     Editor(ReferenceAnswer),
     /// From an MCP server.
     Resource(Resource),
+    /// Text that only looks like a reference, because no MCP server has that name; with a hint if
+    /// there are servers.
+    Prose(Option<String>),
     /// Why there is nothing.
     Nothing(String),
 }
@@ -46,20 +50,18 @@ pub(super) struct ContextPlaces {
 }
 
 impl ContextPlaces {
-    /// Asks the editor, Git, and servers, once for each thing that is named.
+    /// Asks the editor, Git, and servers, once for each thing that is named and all at the same time.
     pub(super) async fn collect(&self, pieces: impl Iterator<Item = &Piece>) -> Collected {
-        let mut collected = BTreeMap::new();
-        for piece in pieces {
-            let Piece::Context { source, .. } = piece else {
-                continue;
-            };
-            // Two mentions must get the same answer, and Git takes its time.
-            if !collected.contains_key(source) {
-                let found = self.find(source).await;
-                collected.insert(source.clone(), found);
-            }
-        }
-        Collected(collected)
+        // Two mentions must get the same answer, and Git takes its time.
+        let sources: BTreeSet<&ContextSource> = pieces
+            .filter_map(|piece| match piece {
+                Piece::Context { source, .. } => Some(source),
+                _ => None,
+            })
+            .collect();
+        let found = join_all(sources.iter().map(|source| self.find(source))).await;
+        let sources = sources.into_iter().cloned();
+        Collected(sources.zip(found).collect())
     }
 
     async fn find(&self, source: &ContextSource) -> Found {
@@ -76,12 +78,18 @@ impl ContextPlaces {
             ContextSource::Quickfix => self.ask("quickfix", String::new()).await,
             ContextSource::Symbols => self.ask("symbols", String::new()).await,
             ContextSource::Buffer(name) => self.ask("buffer", name.clone()).await,
-            ContextSource::Resource { server, uri } => {
-                match self.read(server, uri).await {
-                    Ok(resource) => Found::Resource(resource),
-                    Err(why) => Found::Nothing(why),
-                }
+            ContextSource::Resource { server, uri } if !self.servers.knows(server) => {
+                let known = self.servers.with_resources().join(", ");
+                Found::Prose((!known.is_empty()).then(|| {
+                    format!(
+                        "@{server}:{uri} is sent as text, because no MCP server has that name. Servers: {known}."
+                    )
+                }))
             }
+            ContextSource::Resource { server, uri } => match self.read(server, uri).await {
+                Ok(resource) => Found::Resource(resource),
+                Err(why) => Found::Nothing(why),
+            },
         }
     }
 
@@ -112,12 +120,16 @@ impl ContextPlaces {
 }
 
 impl Collected {
-    /// Returns the texts as they are sent, and warnings about what is left out. Blocking.
+    /// Returns the texts as they are sent, and warnings about what is left out or not found. Blocking.
     pub(super) fn texts(self, folder: &Path, secrets: &Secrets) -> (Contexts, Vec<String>) {
         let mut warnings = Vec::new();
         let texts = self.0.into_iter().map(|(source, found)| {
             let text = match (&source, found) {
                 (_, Found::Nothing(why)) => Err(why),
+                (_, Found::Prose(hint)) => {
+                    warnings.extend(hint);
+                    Ok(ContextContent::Prose)
+                }
                 (_, Found::Diff(Err(why))) => Err(why.to_string()),
                 (_, Found::Resource(resource)) => Ok(ContextContent::Resource(resource)),
                 (_, Found::Diff(Ok(diff))) => {

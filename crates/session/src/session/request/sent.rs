@@ -285,18 +285,19 @@ impl RequestSource {
                 }
             }
         }
-        for ((server, uri), (written, contents)) in sent {
-            let source = self.clone();
-            tokio::spawn(async move {
+        let source = self.clone();
+        // One after another, because a long chat can have many.
+        tokio::spawn(async move {
+            for ((server, uri), (written, contents)) in sent {
                 // A server that cannot be reached says nothing about its resource.
                 let Ok(resource) = source.places.read(&server, &uri).await else {
-                    return;
+                    continue;
                 };
                 if resource.content().is_ok_and(|it| !contents.contains(&it)) {
                     source.inbox.deliver(WorkInput::Remark(changed(&written)));
                 }
-            });
-        }
+            }
+        });
     }
 
     fn change_of(&self, file: &SourceFile, sent: &Value) -> FileChange {

@@ -11,14 +11,23 @@ use super::script::says;
 
 fn chat(text: &str) -> Stage {
     let stage = Stage::beside(&[("f.txt", b"a\n")], json!({}), &format!("@You:\n{text}\n"));
+    configure(&stage, &[]);
+    stage
+}
+
+/// Configures the server `docs`, and others whose options are wrong.
+fn configure(stage: &Stage, others: &[&str]) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.py");
     let server = json!({
         "command": ["python3", script.to_string_lossy(), "resources"],
         "env": {"FAKE_STORE": stage.path("store").to_string_lossy()},
     });
-    let table = Map::from_iter([("docs".to_owned(), server)]);
+    let mut table = Map::from_iter([("docs".to_owned(), server)]);
+    let others = others
+        .iter()
+        .map(|it| ((*it).to_owned(), json!({"command": 7})));
+    table.extend(others);
     stage.servers.configure(&table, false, None);
-    stage
 }
 
 /// The parts of the user's first message in the latest request.
@@ -63,13 +72,8 @@ fn without_the_resource_nothing_is_sent() {
             "@docs:note://gone cannot be read from the MCP server \"docs\": it has no such resource.",
         ),
         (
-            "@doc:note://today",
-            "@doc:note://today cannot be read. There is no MCP server \"doc\". Servers: docs. A backslash before it \
-             makes it text.",
-        ),
-        (
             "@docs:note://sound",
-            "@docs:note://sound is audio/wav; only text, PNG, JPEG, GIF, WebP and PDF can be sent.",
+            "@docs:note://sound is binary (audio/wav according to its server); only text, PNG, JPEG, GIF, WebP and PDF can be sent.",
         ),
         (
             "@docs:note://large",
@@ -99,4 +103,44 @@ fn later_requests_repeat_what_was_sent_and_a_change_is_reported() {
     let last = stage.script.prompt().messages.pop();
     let content = Content::Text("Buy bread.".to_owned());
     assert_eq!(file(&last.unwrap().parts[1]).1, &content);
+}
+
+#[test]
+fn only_a_configured_server_makes_a_reference() {
+    let text = "See @see:https://x.example, @types:node:x, @ann:std::vec, and @doc:note://today.";
+    let stage = chat(text).answers([says("One."), says("Two.")]);
+    stage.press("advance");
+    let as_written = [Part::Text(text.to_owned())];
+    assert_eq!(sent(&stage), as_written);
+    stage.expect_notice(
+        "@doc:note://today is sent as text, because no MCP server has that name. Servers: docs.",
+    );
+    // What was sent stays, whatever is configured later.
+    configure(&stage, &["doc"]);
+    stage.asks("And now?");
+    assert_eq!(sent(&stage), as_written);
+}
+
+#[test]
+fn a_reference_to_a_server_that_cannot_be_used_is_no_text() {
+    let stage = chat("@wrong:note://today");
+    configure(&stage, &["wrong"]);
+    stage.press("advance");
+    stage.expect_diagnostic("@wrong:note://today cannot be read, because the MCP server \"wrong\"");
+    stage.expect_requests(0);
+}
+
+#[test]
+fn resources_are_read_at_the_same_time() {
+    let stage = chat("@docs:note://held, @docs:note://release, @docs:note://held");
+    stage.press("advance");
+    let parts = sent(&stage);
+    let files = parts.iter().filter(|it| matches!(it, Part::File(_)));
+    let texts: Vec<_> = files.map(file).collect();
+    let content = Content::Text("1".to_owned());
+    let [held, release] = ["@docs:note://held", "@docs:note://release"];
+    assert_eq!(
+        texts,
+        [(held, &content), (release, &content), (held, &content)]
+    );
 }
