@@ -1,4 +1,5 @@
-//! Malformed answers of HTTP servers: repaired if possible; otherwise the call fails at once.
+//! Malformed answers of HTTP servers: repaired if possible; otherwise the call fails at once. And the
+//! reasons that users see if a server refuses a connection.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::{Arc, Mutex};
@@ -31,8 +32,6 @@ struct Fake {
 
 /// Starts a fake server.
 async fn fake() -> Fake {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let answer = CannedResponse {
         kind: JSON,
         bytes: Vec::new(),
@@ -40,9 +39,19 @@ async fn fake() -> Fake {
     };
     let answer = Arc::new(Mutex::new(answer));
     let given = answer.clone();
+    let server = serve(move |stream| respond(stream, given.clone())).await;
+    Fake { server, answer }
+}
+
+/// Returns a server at whose address `respond` answers each connection.
+async fn serve<F: Future<Output = ()> + Send + 'static>(
+    respond: impl Fn(TcpStream) -> F + Send + 'static,
+) -> Arc<Server> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(respond(stream, given.clone()));
+            tokio::spawn(respond(stream));
         }
     });
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -60,8 +69,20 @@ async fn fake() -> Fake {
         let client = reqwest::Client::builder().build();
         client.map_err(|error| error.to_string())
     };
-    let server = Server::new(spec, PinnedTools::Never, Http::new(http), |_| {});
-    Fake { server, answer }
+    Server::new(spec, PinnedTools::Never, Http::new(http), |_| {})
+}
+
+/// Returns the reason why a server can't be used that answers every request with `answer`.
+async fn refusal(answer: &'static str) -> String {
+    let server = serve(move |stream| async move {
+        let mut stream = BufReader::new(stream);
+        if request(&mut stream).await.is_some() {
+            let (status, rest) = answer.split_once("\r\n").unwrap();
+            let answer = format!("HTTP/1.1 {status}\r\nConnection: close\r\n{rest}");
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    server.await.start().await.unwrap_err()
 }
 
 impl Fake {
@@ -82,14 +103,13 @@ impl Fake {
     }
 }
 
-/// Reads one request and answers it.
-async fn respond(stream: TcpStream, answer: Arc<Mutex<CannedResponse>>) {
-    let mut stream = BufReader::new(stream);
+/// Reads one request: true if it was posted, and its body. `None` if there is none.
+async fn request(stream: &mut BufReader<TcpStream>) -> Option<(bool, Value)> {
     let (mut length, mut posted) = (0, true);
     loop {
         let mut line = String::new();
         if stream.read_line(&mut line).await.unwrap_or_default() == 0 {
-            return;
+            return None;
         }
         posted &= !line.starts_with("GET") && !line.starts_with("DELETE");
         let line = line.to_ascii_lowercase();
@@ -102,7 +122,15 @@ async fn respond(stream: TcpStream, answer: Arc<Mutex<CannedResponse>>) {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.unwrap();
-    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    Some((posted, serde_json::from_slice(&body).unwrap_or_default()))
+}
+
+/// Reads one request and answers it.
+async fn respond(stream: TcpStream, answer: Arc<Mutex<CannedResponse>>) {
+    let mut stream = BufReader::new(stream);
+    let Some((posted, request)) = request(&mut stream).await else {
+        return;
+    };
     let result = match request["method"].as_str() {
         _ if !posted => return say(&mut stream, "405 Method Not Allowed", JSON, b"").await,
         Some("initialize") => json!({
@@ -285,4 +313,44 @@ async fn other_events_and_comments_are_skipped() {
     let stream = [&stream[6..], answer].concat();
     let called = fake.call(EVENTS, stream, true).await;
     assert_eq!(called, answered("(The tool gave no text.)"));
+}
+
+#[tokio::test]
+async fn a_required_login_is_explained() {
+    for answer in [
+        "401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata=\"https://a.example/x\"\r\nContent-Length: 0\r\n\r\n",
+        "401 Unauthorized\r\nContent-Length: 0\r\n\r\n",
+        "401 Unauthorized\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+    ] {
+        let why = refusal(answer).await;
+        assert!(
+            why.contains("it requires a login (OAuth)"),
+            "{answer}: {why}"
+        );
+        assert!(why.contains("Authorization"), "{why}");
+    }
+    let answer = "403 Forbidden\r\nWWW-Authenticate: Bearer error=\"insufficient_scope\"\r\nContent-Length: 0\r\n\r\n";
+    let why = refusal(answer).await;
+    assert!(
+        why.contains("it requires a login with more rights"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn no_message_names_rust_types() {
+    for answer in [
+        "404 Not Found\r\nContent-Length: 0\r\n\r\n",
+        "403 Forbidden\r\nContent-Length: 2\r\n\r\nno",
+        "500 Internal Server Error\r\nContent-Length: 0\r\n\r\n",
+        "429 Too Many Requests\r\nContent-Length: 0\r\n\r\n",
+        "200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>",
+        "200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+        "200 OK\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{",
+    ] {
+        let why = refusal(answer).await;
+        for name in ["::", "rmcp", "Some(", "Worker", "JsonRpc"] {
+            assert!(!why.contains(name), "{answer}: {why}");
+        }
+    }
 }
