@@ -75,6 +75,14 @@ pub enum Commands {
 }
 
 impl Commands {
+    /// Returns the command that describes a server, in backticks.
+    pub(crate) fn describing(self, server: &str) -> String {
+        match self {
+            Self::Neovim => format!("`:Flemma mcp {server}`"),
+            Self::Shell => format!("`flemma mcp list {server}`"),
+        }
+    }
+
     /// Returns a command about a server, in backticks.
     pub(crate) fn named(self, verb: &str, server: &str) -> String {
         match self {

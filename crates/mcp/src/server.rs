@@ -280,9 +280,9 @@ impl Server {
     /// its text goes to no model before a review.
     fn is_reviewed(&self) -> Result<(), String> {
         if self.lock().changes().need_review() {
-            let command = self.http.commands.named("accept", &self.spec.name);
+            let command = self.http.commands.describing(&self.spec.name);
             return Err(format!(
-                "it describes its tools differently than when you accepted them; {command} accepts them"
+                "it describes its tools differently than when you accepted them; see {command}"
             ));
         }
         Ok(())

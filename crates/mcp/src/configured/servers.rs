@@ -18,7 +18,9 @@ use tools::sources::Sources;
 use super::Consent;
 use super::Project;
 use super::pins::Pins;
-use crate::{Http, ResourceContent, ResourceUri, Server, ServerEvent, ServerSpec, ServerTool};
+use crate::{
+    Commands, Http, ResourceContent, ResourceUri, Server, ServerEvent, ServerSpec, ServerTool,
+};
 
 /// The servers. Cheap to clone.
 #[derive(Clone)]
@@ -500,9 +502,8 @@ impl Inner {
             let has_resources = server.status().has_resources;
             let mut text = format!("The MCP server \"{name}\" ");
             if count > 0 || !has_resources {
-                text.push_str(&format!(
-                    "offers {count} tools. `:Flemma mcp {name}` lists them."
-                ));
+                let command = server.status().commands.describing(name);
+                text.push_str(&format!("offers {count} tools. {command} lists them."));
             }
             if has_resources {
                 let and = if count > 0 { " It " } else { "" };
@@ -551,15 +552,20 @@ impl Inner {
     fn failed(&self, name: &str, server: &Arc<Server>, why: &str) {
         // A failed call already has the reason in its result.
         if server.status().agreed.is_none() {
+            let commands = server.status().commands;
             let problem = if server.needs_login() {
-                let command = server.status().commands.named("login", name);
+                let command = commands.named("login", name);
                 format!(
                     "The MCP server \"{name}\" requires a login. Its tools are left out until {command}."
                 )
             } else {
+                let until = match commands {
+                    Commands::Neovim => format!(" until `:Flemma mcp:restart {name}`"),
+                    // The next command starts it again.
+                    Commands::Shell => String::new(),
+                };
                 format!(
-                    "The MCP server \"{name}\" cannot be used: {why}. Its tools are left out until \
-                     `:Flemma mcp:restart {name}`."
+                    "The MCP server \"{name}\" cannot be used: {why}. Its tools are left out{until}."
                 )
             };
             self.parts.sources.failed(&source(name), problem);
