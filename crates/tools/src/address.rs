@@ -23,6 +23,17 @@ pub fn is_public(ip: IpAddr) -> bool {
     }
 }
 
+/// Returns true if an address is of a private network (RFC 1918, RFC 4193).
+pub fn is_private(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_private(),
+        IpAddr::V6(ip) => match inside(ip) {
+            Some(inner) => inner.is_private(),
+            None => ip.is_unique_local(),
+        },
+    }
+}
+
 /// Returns true if a URL names this machine.
 pub fn is_this_machine(url: &str) -> bool {
     match Url::parse(url).ok().as_ref().and_then(Url::host) {

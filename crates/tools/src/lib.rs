@@ -60,7 +60,7 @@ mod trial;
 mod variables;
 mod write;
 
-pub use address::{HostList, is_public, is_this_machine};
+pub use address::{HostList, is_private, is_public, is_this_machine};
 pub use bash::why_untried;
 pub use buffers::{NoBuffers, OpenBuffers, OpenText, Replaced, Replacement};
 pub use builtin::{FileUse, PRESETS};

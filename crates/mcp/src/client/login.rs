@@ -7,7 +7,7 @@
 //! when the metadata is read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -381,7 +381,7 @@ impl Login {
 
     /// Checks that requests, and the user's browser, may be sent to an address that the server
     /// names: with encryption to a public host, or to the server's own. A server of this machine may
-    /// also name others of this machine.
+    /// also name others of this machine, and a server of a private network others of such a network.
     async fn check_address(&self, url: &Url) -> Result<(), String> {
         let own = Url::parse(&self.url).ok();
         let own = own.filter(|own| own.host_str() == url.host_str());
@@ -390,13 +390,27 @@ impl Login {
         if url.scheme() != "https" && !(url.scheme() == "http" && may_be_plain) {
             return Err(not_safe(url.as_str(), "is not encrypted"));
         }
-        if is_here || own.is_some() || is_public(url).await {
+        if is_here || own.is_some() || self.leads_to(&addresses(url).await).await {
             return Ok(());
         }
         Err(not_safe(
             url.as_str(),
             "is not public, but of this machine or its network",
         ))
+    }
+
+    /// Returns true if the server may name a host with these addresses.
+    async fn leads_to(&self, found: &[IpAddr]) -> bool {
+        if found.iter().all(|ip| tools::is_public(*ip)) {
+            return true;
+        }
+        let Ok(own) = Url::parse(&self.url) else {
+            return false;
+        };
+        let own = addresses(&own).await;
+        let is_private = !own.is_empty() && own.iter().all(|ip| tools::is_private(*ip));
+        let mut found = found.iter();
+        is_private && found.all(|ip| tools::is_public(*ip) || tools::is_private(*ip))
     }
 
     /// Returns the scopes to request; none if the server's metadata decides.
@@ -498,15 +512,13 @@ fn shown(issuer: Option<&str>) -> String {
     issuer.map_or_else(|| "the server itself".to_owned(), |it| clean(it, SAID))
 }
 
-/// Returns true if a host has only public addresses.
-async fn is_public(url: &Url) -> bool {
+/// Returns the addresses of a host. None if its name is not known here; perhaps a proxy knows it, and
+/// without one, the request fails.
+async fn addresses(url: &Url) -> Vec<IpAddr> {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let port = url.port_or_known_default().unwrap_or_default();
-    match lookup_host((host, port)).await {
-        Ok(mut found) => found.all(|it| tools::is_public(it.ip())),
-        // Perhaps a proxy knows the name. Without one, the request fails.
-        Err(_) => true,
-    }
+    let found = lookup_host((host, port)).await;
+    found.map_or_else(|_| Vec::new(), |it| it.map(|it| it.ip()).collect())
 }
 
 /// Checks that metadata of an authorization server is of the issuer at whose address it is. The SDK
@@ -688,7 +700,16 @@ mod tests {
             ),
             ("https://mcp.example/mcp", "file:///etc/passwd", false),
             ("http://10.0.0.1/mcp", "http://10.0.0.1:81/token", true),
-            ("http://10.0.0.1/mcp", "https://10.0.0.2/token", false),
+            ("http://10.0.0.1/mcp", "https://10.0.0.2/token", true),
+            ("https://10.0.0.1/mcp", "https://[fd00::1]/token", true),
+            ("https://10.0.0.1/mcp", "https://1.1.1.1/token", true),
+            ("https://10.0.0.1/mcp", "https://127.0.0.1/token", false),
+            (
+                "https://10.0.0.1/mcp",
+                "https://169.254.169.254/token",
+                false,
+            ),
+            ("https://1.1.1.1/mcp", "https://10.0.0.1/token", false),
             ("http://127.0.0.1:1/mcp", "http://localhost:2/token", true),
             ("http://127.0.0.1:1/mcp", "https://1.1.1.1/token", true),
             ("http://127.0.0.1:1/mcp", "http://1.1.1.1/token", false),
