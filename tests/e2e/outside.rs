@@ -194,10 +194,11 @@ mod model {
         root().join(".tools/model/SmolLM2-135M-Instruct.Q4_1.gguf")
     }
 
-    /// The answer of the model in the chat after `ran`.
+    /// The answer of the model in the chat after `ran`. A model of this size may not find an end before
+    /// its token limit.
     #[track_caller]
     fn said(shell: &Shell, provider: &str, ran: &Ran) -> String {
-        assert_eq!(ran.code, Some(0), "{provider}: {ran:?}");
+        assert!(matches!(ran.code, Some(0 | 3)), "{provider}: {ran:?}");
         let chat = shell.read(&format!("{provider}.chat"));
         let answer = chat.split_once("@Assistant:\n").unwrap().1.to_owned();
         let (answer, rest) = answer.rsplit_once("\n\n@You:\n").unwrap();
@@ -261,7 +262,7 @@ mod model {
         const WINDOW: &str = "8192";
         let shell = Shell::offline();
         shell.configure(&format!(
-            "[tools]\noffer = []\n[parameters]\nmax_tokens = 700\n[models.m]\ncontext = {WINDOW}\n"
+            "[tools]\noffer = []\n[parameters]\nmax_tokens = 400\n[models.m]\ncontext = {WINDOW}\n"
         ));
         let weights = weights();
         let arguments = [
@@ -272,18 +273,17 @@ mod model {
             WINDOW,
         ];
         let server = Server::start(&server(), &arguments, &shell.path("server.log"));
-        for part in parts().iter().take(12) {
+        for part in parts().iter().take(20) {
             let question = format!("{part}Say in one short sentence what this is about.");
             let sent = ["send", "--provider", "llamacpp", "--model", "m"];
             let more = ["--compact-at", "60%", "-m", &question, "long.chat"];
             let mut command = shell.command(&[&sent[..], &more].concat());
             let ran = crate::shell::end(command.envs(server.environment()).spawn().unwrap());
-            // A model of this size may not find an end before the limit.
             assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
         }
         let chat = shell.read("long.chat");
         let summaries = chat.matches("<!-- flemma:summary").count();
-        assert!(summaries >= 2, "{summaries} summaries:\n{chat}");
+        assert!(summaries >= 4, "{summaries} summaries:\n{chat}");
     }
 
     #[test]

@@ -193,7 +193,12 @@ impl Setup {
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
-        for (name, value) in [("LANG", "C.UTF-8"), ("TERM", "xterm-256color")] {
+        for (name, value) in [
+            ("LANG", "C.UTF-8"),
+            // As at users: without it, each bash reads the user database.
+            ("SHELL", "/bin/sh"),
+            ("TERM", "xterm-256color"),
+        ] {
             command.env(name, value);
         }
         for (name, folder) in [
