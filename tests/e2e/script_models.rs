@@ -10,8 +10,9 @@ use crate::shell::{Ran, Shell};
 fn ask(provider: &Provider, approve: &str) -> Ran {
     let shell = Shell::new(provider);
     copy(&repository().join("examples/tools"), &own(&shell));
+    // What the chat may do is not for what a script asks.
     shell.configure(&format!(
-        "provider = \"{}\"\nmodel = \"set\"\n",
+        "provider = \"{}\"\nmodel = \"set\"\n[tools]\nweb = true\n",
         provider.name()
     ));
     let call = r#"{"question": "What is 15 times 23?", "model": "asked"}"#;

@@ -189,6 +189,53 @@ fn an_answer_that_was_edited_goes_back_as_text() {
 }
 
 #[test]
+fn an_answer_that_is_edited_while_it_streams_goes_back_as_text() {
+    let gate = Gate::default();
+    let answer = Answer::new()
+        .text("I search.")
+        .searches("srvtoolu_1", "neovim release", &[NEWS])
+        .gate(&gate)
+        .cites("It is 0.12.", NEWS.0, NEWS.1);
+    let provider = Provider::anthropic([answer, Answer::says("Yes.")]).strict(Strict::anthropic());
+    let editor = ask_with(
+        &provider,
+        json!({"model": MODEL, "tools": {"web": "search"}}),
+    );
+    editor.keys("<C-]>");
+    editor.wait_text(NEWS.1);
+    editor.keys(":%s/I search/I looked/<CR>");
+    gate.open();
+    wait_end(&editor, "It is 0.12.\n\n@You:\n\n");
+    editor.keys("GiAgain.<C-]>");
+    wait_end(&editor, "Yes.\n\n@You:\n\n");
+    assert_eq!(provider.refusals(), [""; 0]);
+    let answer = &provider.requests()[1].body["messages"][1]["content"];
+    assert!(answer.to_string().contains("I looked."), "{answer}");
+    assert!(!answer.to_string().contains("server_tool_use"), "{answer}");
+}
+
+#[test]
+fn an_answer_goes_back_as_it_came_although_the_question_is_edited_while_it_streams() {
+    let gate = Gate::default();
+    let answer = searched("srvtoolu_1").gate(&gate).text(" Or not.");
+    let provider = Provider::anthropic([answer, Answer::says("Yes.")]).strict(Strict::anthropic());
+    let editor = ask_with(
+        &provider,
+        json!({"model": MODEL, "tools": {"web": "search"}}),
+    );
+    editor.keys("<C-]>");
+    editor.wait_text("they say.");
+    editor.keys("ggjA now.<Esc>");
+    gate.open();
+    wait_end(&editor, "they say. Or not.\n\n@You:\n\n");
+    editor.keys("GiAgain.<C-]>");
+    wait_end(&editor, "Yes.\n\n@You:\n\n");
+    assert_eq!(provider.refusals(), [""; 0]);
+    let answer = &provider.requests()[1].body["messages"][1]["content"];
+    assert!(answer.to_string().contains("server_tool_use"), "{answer}");
+}
+
+#[test]
 fn on_another_machine_the_answer_goes_back_as_text() {
     let talk = Talk::new("web = true", [searched("srvtoolu_1"), Answer::says("Yes.")]);
     talk.ask("Which one?");
@@ -216,6 +263,8 @@ fn a_paused_answer_goes_on_by_itself() {
     assert!(ran.err.contains("paused; continuing (1 of 10)"), "{ran:?}");
     let usage = talk.shell.run(&["usage", "--json"]).out;
     assert!(usage.contains("\"input\":300"), "{usage}");
+    // Each part is a request with a price of its own.
+    assert!(usage.contains("\"requests\":2"), "{usage}");
     let chat = talk.chat();
     assert_eq!(chat.matches("@Assistant:").count(), 1, "{chat}");
     assert!(
@@ -265,6 +314,20 @@ fn a_search_next_to_a_call_gets_its_result_with_the_next_answer() {
     talk.ask("Sure?");
     let chat = talk.chat();
     assert_eq!(chat.matches("**Server Tool:**").count(), 2, "{chat}");
+}
+
+#[test]
+fn an_answer_whose_search_never_ended_goes_back_as_text() {
+    let first = Answer::new().text("I search.").server_tool_use(
+        "srvtoolu_1",
+        "web_search",
+        json!({"query": "neovim"}),
+    );
+    let talk = Talk::new("web = true", [first, Answer::says("Yes.")]);
+    talk.ask("Go.");
+    talk.ask("Sure?");
+    let body = &talk.bodies()[1];
+    assert!(!kinds(body).contains(&"server_tool_use"), "{body}");
 }
 
 #[test]

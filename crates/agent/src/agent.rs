@@ -14,8 +14,9 @@ use chat::answer::AnswerWriter;
 use chat::approval::CallKey;
 use chat::cycle::{Cycle, Options};
 use chat::document::{Document, Role};
-use chat::prompt::{self, Attachment, Prompt, PromptMessage, PromptRole};
+use chat::prompt::{self, Attachment, Own, Prompt, PromptMessage, PromptRole, Selection};
 use chat::result_files::{self, ResultFile, Unattached};
+use chat::server_tools::ExactAnswer;
 use chat::text::Text;
 use chat::tool::{ToolDefinition, ToolUseId};
 use chat::write::{self, TextEdit};
@@ -121,7 +122,7 @@ impl Agent {
                 let mut writer = AnswerWriter::new();
                 writer.text(words);
                 writer.finish(None);
-                self.conversation.answer(&writer.take());
+                self.conversation.answer(&writer.take(), None);
             }
         }
         self
@@ -255,6 +256,8 @@ pub(crate) struct Conversation {
     text: Text,
     /// Files that results show, by the call and the line about them.
     files: HashMap<(ToolUseId, String), Attachment>,
+    /// Answers that go back in the form of their provider, by message.
+    exact: HashMap<usize, ExactAnswer>,
     /// Number of messages already reported to the program.
     reported: usize,
 }
@@ -294,12 +297,14 @@ impl Conversation {
         self.apply(vec![edit]);
     }
 
-    /// Appends an answer; `text` comes from [`crate::answer::AnswerBuilder`].
-    pub(crate) fn answer(&mut self, text: &str) {
+    /// Appends an answer; `text` and `exact` come from [`crate::answer::AnswerBuilder`].
+    pub(crate) fn answer(&mut self, text: &str, exact: Option<ExactAnswer>) {
         // The text starts with a line end, because it is made to follow a role marker.
         let lines: Vec<&str> = text.split('\n').skip(1).collect();
         let edit = write::append_message(&self.document(), Role::Assistant, &lines);
         self.apply(vec![edit]);
+        let last = self.document().messages.len() - 1;
+        self.exact.extend(exact.map(|it| (last, it)));
     }
 
     /// Returns the result of a call, if the document has one.
@@ -313,7 +318,15 @@ impl Conversation {
 
     /// Returns the request for this conversation with these tools.
     pub(crate) fn prompt(&self, tools: &[ToolDefinition]) -> Prompt {
-        let mut prompt = prompt::build(&self.document(), tools);
+        let document = self.document();
+        let selection = Selection {
+            exact: &|message| {
+                let at = document.message_at(message.lines.start)?;
+                self.exact.get(&at).cloned()
+            },
+            ..Selection::as_written(0..document.messages.len())
+        };
+        let mut prompt = prompt::build_with(&document, tools, &Own::new(), &selection);
         result_files::attach(&mut prompt, |id, line| {
             let file = self.files.get(&(id.clone(), line.to_owned()));
             file.cloned().ok_or(Unattached::Unknown)
@@ -371,8 +384,9 @@ pub enum Event {
     ToolUse(Call),
     /// The answer ended.
     RequestFinished {
-        /// Token usage, as far as the provider reports it.
-        usage: Usage,
+        /// Token usage, as far as the provider reports it. The requests that continue a paused answer
+        /// have their own, because each has its own price.
+        usages: Vec<Usage>,
     },
     /// A call was approved and started.
     ToolStarted {

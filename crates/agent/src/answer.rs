@@ -48,8 +48,8 @@ pub enum AnswerEvent {
     TextWasThinking(ThinkingStart),
     /// A sentence for the user, which is not part of the document.
     Remark(String),
-    /// The answer is complete.
-    Complete,
+    /// The answer is complete. With it, the answer in the provider's own form, if it must go back so.
+    Complete(Option<ExactAnswer>),
     /// The answer reached its token limit: none of its calls may run.
     Limited(Problem),
     /// The answer failed: none of its calls may run.
@@ -123,15 +123,6 @@ impl AnswerBuilder {
         self.writer.thinking_len()
     }
 
-    /// Takes the answer in the provider's own form, if it is complete and must go back so.
-    pub fn take_exact(&mut self) -> Option<ExactAnswer> {
-        let blocks = std::mem::take(&mut self.exact);
-        (!blocks.is_empty()).then(|| ExactAnswer {
-            provider: self.provider.clone(),
-            blocks,
-        })
-    }
-
     /// Ends the answer early with a reason. An empty answer stays empty.
     pub fn break_off(&mut self, reason: &str) {
         if !self.writer.is_empty() {
@@ -167,7 +158,11 @@ impl AnswerBuilder {
             }
             StopReason::EndTurn | StopReason::ToolUse => {
                 self.writer.finish(None);
-                AnswerEvent::Complete
+                let blocks = std::mem::take(&mut self.exact);
+                AnswerEvent::Complete((!blocks.is_empty()).then(|| ExactAnswer {
+                    provider: self.provider.clone(),
+                    blocks,
+                }))
             }
             StopReason::ContextFull => AnswerEvent::Failed(Problem::new(
                 "The conversation fills the model's context window, so the answer ends here and none of its calls runs.",

@@ -49,9 +49,6 @@ const TOOL_CHANGES: &str = "mid-conversation-tool-changes-2026-07-01,inline-tool
 /// demand" with its pages, September 2026.
 pub(crate) const COMPACTION: &str = "compact-2026-09-04";
 
-/// Name of the provider in signatures of thinking.
-const SIGNER: &str = "anthropic";
-
 const SPOKEN: Protocol = Protocol::AnthropicMessages;
 
 #[derive(Serialize)]
@@ -264,7 +261,7 @@ pub(crate) fn encode(
         let betas = HeaderValue::Plain(betas.join(","));
         headers.push(("anthropic-beta".to_owned(), betas));
     }
-    let mut body = body(prompt, &ids, model, parameters, plan);
+    let mut body = body(prompt, &ids, &endpoint.provider, model, parameters, plan);
     if let Some(signed) = signed {
         sign(&mut body.messages, signed);
     }
@@ -313,22 +310,25 @@ fn sign<'a>(messages: &mut Vec<Message<'a>>, summary: &'a SignedSummary) {
     messages.insert(0, summary);
 }
 
+/// Returns the body of a request to the provider `signer`, which gets back the thinking and the
+/// answers that it sent.
 fn body<'a>(
     prompt: &'a Prompt,
     ids: &'a WireIds<'a>,
+    signer: &str,
     model: &'a str,
     parameters: &'a Parameters,
     plan: Plan<'a>,
 ) -> Body<'a> {
     let cache_control = CacheControl::new(parameters.cache);
     let system = prompt.system.iter().filter(|text| !text.trim().is_empty());
-    let web = web::offered(SPOKEN, SIGNER, parameters);
+    let web = web::offered(SPOKEN, signer, parameters);
     // Without the tools, the API would not know their results.
     let exact = match web {
-        Some(_) => exact::sendable(prompt),
+        Some(_) => exact::sendable(prompt, signer),
         None => vec![None; prompt.messages.len()],
     };
-    let mut messages = messages(prompt, ids, &exact, plan.returns_thinking);
+    let mut messages = messages(prompt, ids, signer, &exact, plan.returns_thinking);
     if let Some(mark) = cache_control {
         mark_user_messages(&mut messages, mark);
     }
@@ -407,10 +407,18 @@ fn tool(definition: &ToolDefinition) -> Tool<'_> {
 fn messages<'a>(
     prompt: &'a Prompt,
     ids: &'a WireIds<'a>,
+    signer: &str,
     exact: &[Option<&'a ExactAnswer>],
     returns_thinking: bool,
 ) -> Vec<Message<'a>> {
-    let is_sent = |part: &&Part| returns_thinking || !matches!(part, Part::Thinking { .. });
+    let is_sent = |part: &&Part| match part {
+        Part::Thinking { signature, .. } => {
+            // Redacted thinking contains its own proof, and no other provider sends any.
+            let signer_of = signature.as_ref().map_or(signer, |it| &it.provider);
+            returns_thinking && signer_of == signer
+        }
+        _ => true,
+    };
     let spelled = prompt.messages.iter().zip(exact.iter().copied());
     let spelled = spelled.map(|(message, exact)| Message {
         role: match message.role {
@@ -550,16 +558,13 @@ fn file_block(file: &Attachment) -> Block<'_> {
     }
 }
 
-/// Returns thinking for the provider that signed it. Redacted thinking contains its own
-/// proof, and no other provider sends any.
+/// Returns thinking for the provider that signed it.
 fn thinking_block<'a>(
     text: &'a str,
     signature: Option<&'a Signature>,
     redacted: bool,
 ) -> Option<Block<'a>> {
-    let is_ours = signature.is_some_and(|signature| signature.provider == SIGNER);
     match signature {
-        Some(_) if !is_ours => None,
         _ if redacted => Some(Block::RedactedThinking { data: text }),
         Some(signature) if !signature.value.is_empty() => Some(Block::Thinking {
             thinking: text,

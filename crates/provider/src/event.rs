@@ -130,20 +130,6 @@ impl Usage {
         self.cache_creation = newer.cache_creation.or(self.cache_creation);
         self.searches = newer.searches.or(self.searches);
     }
-
-    /// Adds the figures of another request.
-    pub fn add(&mut self, other: Self) {
-        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
-            (Some(one), Some(other)) => Some(one.saturating_add(other)),
-            (one, other) => one.or(other),
-        };
-        self.input = sum(self.input, other.input);
-        self.output = sum(self.output, other.output);
-        self.thoughts = sum(self.thoughts, other.thoughts);
-        self.cache_read = sum(self.cache_read, other.cache_read);
-        self.cache_creation = sum(self.cache_creation, other.cache_creation);
-        self.searches = sum(self.searches, other.searches);
-    }
 }
 
 /// Why an answer is complete.

@@ -14,6 +14,7 @@ use agent::{Agent, Ended, Event, PromptRole, Provider, ToolContext, Usage};
 use async_trait::async_trait;
 use chat::Problem;
 use policy::rules::Rules;
+use provider::WebTools;
 use tokio_util::sync::CancellationToken;
 use tools::{ModelRequest, Models, Nested, Registry, state_dir};
 
@@ -86,12 +87,14 @@ impl Completions {
             .await
             .map_err(|problem| sentences(&problem))?;
         // The tutor answers users, not tools.
-        let Destination::Server(endpoint, parameters) = found else {
+        let Destination::Server(endpoint, mut parameters) = found else {
             return Err(
                 "No provider is set up, so no model was asked. The user can set a key or the option \"provider\"."
                     .to_owned(),
             );
         };
+        // The user allowed the web to the chat, not to what a tool asks.
+        parameters.web = WebTools::default();
         let tariff = Tariff::of(&endpoint, &parameters);
         let provider = Provider::found(endpoint, *parameters).with_asker(Arc::new(asker));
         let mut context = ToolContext::new(".", state_dir::path().join("outputs"));
@@ -144,7 +147,7 @@ impl Completions {
                 Event::Text(more) => text.push_str(&more),
                 Event::TextWasThinking => text.truncate(begin),
                 Event::Thinking(_) | Event::ToolUse(_) => begin = text.len(),
-                Event::RequestFinished { usage } => self.note_usage(usage, started, tariff),
+                Event::RequestFinished { usages } => self.note_usage(usages, started, tariff),
                 Event::Finished(ended) => {
                     return (
                         made,
@@ -169,14 +172,14 @@ impl Completions {
         }
     }
 
-    fn note_usage(&self, usage: Usage, started: u64, tariff: &Tariff) {
-        if usage != Usage::default() {
+    fn note_usage(&self, usages: Vec<Usage>, started: u64, tariff: &Tariff) {
+        if !usages.is_empty() {
             self.usage.add(RequestUsage {
                 buffer: self.buffer,
                 path: self.path.clone(),
                 folder: self.folder.clone(),
                 tariff: tariff.clone(),
-                usage,
+                usages,
                 time: (started, now()),
             });
         }

@@ -28,7 +28,7 @@ use policy::references::{Found, Value};
 use provider::WebTools;
 use tools::objects::{Hash, Hasher};
 
-pub use self::lines::{Places, SentText, answer_hash};
+pub use self::lines::{AnswerHasher, Places, SentText, answer_hash};
 pub use self::record::{Answered, SentReference, SentSummary};
 use self::record::{Record, SentTool, Signed, SignedContent};
 use self::store::Store;
@@ -308,10 +308,9 @@ impl Ledger {
         !self.refused.is_empty()
     }
 
-    /// Records that the model's thinking above a place was refused. Blocking.
+    /// Records that the model's thinking above a place was refused. [`Ledger::write`] stores it.
     pub fn note_refused(&mut self, place: Hash) {
         self.record(vec![Record::ThinkingRefused(place)], Vec::new());
-        self.write();
     }
 
     /// Returns the short form of the result of a call if it is sent shortened.
@@ -530,7 +529,7 @@ impl Ledger {
     }
 
     /// Keeps an answer in the form in which its provider sent it. `answer` is the hash of its
-    /// text in the chat. Blocking.
+    /// text in the chat. [`Ledger::write`] stores it.
     pub fn keep_exact(&mut self, answer: Hash, exact: &ExactAnswer) {
         // Strings can always be written.
         let content = serde_json::to_vec(exact).unwrap_or_default();
@@ -540,7 +539,6 @@ impl Ledger {
             content: hash,
         };
         self.record(vec![record], vec![(hash, content)]);
-        self.write();
     }
 
     /// Returns true if the answer of a message goes back in the form in which its provider sent it.

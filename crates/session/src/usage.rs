@@ -32,7 +32,7 @@ pub struct Tariff {
     pub search: Option<f64>,
 }
 
-/// One request that has ended.
+/// One answer that has ended, and the requests that it took.
 #[derive(Debug, Clone)]
 pub struct RequestUsage {
     /// The chat's buffer.
@@ -43,8 +43,8 @@ pub struct RequestUsage {
     pub folder: PathBuf,
     /// Its prices.
     pub tariff: Tariff,
-    /// Its tokens.
-    pub usage: Usage,
+    /// Its tokens, after those of the requests before it whose answer was paused.
+    pub usages: Vec<Usage>,
     /// When it was sent and when it ended, in milliseconds since 1970.
     pub time: (u64, u64),
 }
@@ -95,6 +95,36 @@ impl Tariff {
             search: provider::search_price(&endpoint.provider),
         }
     }
+
+    /// Returns the figures of one request.
+    fn sums(&self, usage: &Usage) -> Sums {
+        let cost = self.cost(usage);
+        Sums {
+            requests: 1,
+            input: usage.input.unwrap_or_default(),
+            output: usage.output.unwrap_or_default(),
+            thoughts: usage.thoughts.unwrap_or_default(),
+            cache_read: usage.cache_read.unwrap_or_default(),
+            cache_creation: usage.cache_creation.unwrap_or_default(),
+            searches: usage.searches.unwrap_or_default(),
+            input_cost: cost.map_or(0.0, |cost| cost.input),
+            output_cost: cost.map_or(0.0, |cost| cost.output),
+            // Counted, so that a sum without these requests is not taken for the whole cost.
+            unpriced: u64::from(cost.is_none()),
+        }
+    }
+
+    /// Returns the cost of one request, if its prices are known.
+    fn cost(&self, usage: &Usage) -> Option<Cost> {
+        let mut cost = self.price?.cost(usage, self.long_cache);
+        // The count is exact up to 2^53.
+        let searches = usage.searches.unwrap_or_default() as f64;
+        if searches > 0.0 {
+            // Without the price of a search, the cost of the request is not known.
+            cost.input += searches * self.search?;
+        }
+        Some(cost)
+    }
 }
 
 impl UsageHistory {
@@ -141,36 +171,14 @@ impl UsageHistory {
 }
 
 impl RequestUsage {
-    /// Returns its cost, if its prices are known.
-    pub fn cost(&self) -> Option<Cost> {
-        // The prices at the time of the request: a later catalogue does not change old sums.
-        let tariff = &self.tariff;
-        let mut cost = tariff.price?.cost(&self.usage, tariff.long_cache);
-        // The count is exact up to 2^53.
-        let searches = self.usage.searches.unwrap_or_default() as f64;
-        if searches > 0.0 {
-            // Without the price of a search, the cost of the request is not known.
-            cost.input += searches * tariff.search?;
-        }
-        Some(cost)
-    }
-
     /// Returns its figures.
     pub fn sums(&self) -> Sums {
-        let (usage, cost) = (&self.usage, self.cost());
-        Sums {
-            requests: 1,
-            input: usage.input.unwrap_or_default(),
-            output: usage.output.unwrap_or_default(),
-            thoughts: usage.thoughts.unwrap_or_default(),
-            cache_read: usage.cache_read.unwrap_or_default(),
-            cache_creation: usage.cache_creation.unwrap_or_default(),
-            searches: usage.searches.unwrap_or_default(),
-            input_cost: cost.map_or(0.0, |cost| cost.input),
-            output_cost: cost.map_or(0.0, |cost| cost.output),
-            // Counted, so that a sum without these requests is not taken for the whole cost.
-            unpriced: u64::from(cost.is_none()),
-        }
+        // Each request has its own price, which depends on the length of its prompt.
+        let each = self.usages.iter().map(|it| self.tariff.sums(it));
+        each.fold(Sums::default(), |mut sums, it| {
+            sums.add(&it);
+            sums
+        })
     }
 }
 
@@ -285,6 +293,7 @@ pub fn dollars(cost: f64) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -297,14 +306,14 @@ mod tests {
                 price,
                 ..Tariff::default()
             },
-            usage: Usage {
+            usages: vec![Usage {
                 input: Some(1000),
                 output: Some(200),
                 thoughts: Some(50),
                 cache_read: Some(9000),
                 cache_creation: None,
                 searches: None,
-            },
+            }],
             time: (0, 1),
         }
     }
@@ -323,6 +332,24 @@ mod tests {
         let table = sums.table().join("\n");
         assert!(table.contains("18.0k (90 % of the prompts)"), "{table}");
         assert!(table.contains("without 1 requests"), "{table}");
+    }
+
+    #[test]
+    fn each_part_of_a_paused_answer_has_the_price_of_its_own_prompt() {
+        let price = provider::catalogue::model("anthropic", "claude-haiku-5-5", None).price;
+        let long = price.and_then(|it| it.above).unwrap().tokens;
+        let part = Usage {
+            input: Some(long),
+            ..Usage::default()
+        };
+        let of = |usages: &[Usage]| RequestUsage {
+            usages: usages.to_vec(),
+            ..entry(1, price)
+        };
+        let (one, two) = (of(&[part]).sums(), of(&[part, part]).sums());
+        assert!(one.input_cost > 0.0);
+        assert_eq!((two.requests, two.input), (2, 2 * long));
+        assert_eq!(two.input_cost, 2.0 * one.input_cost);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use chat::Problem;
 use chat::approval::{self, CallKey, Question};
 use chat::cycle::{self, AnswerEnd, Effect, Options, Ruling};
 use chat::prompt::PromptRole;
+use chat::server_tools::ExactAnswer;
 use chat::tool::{ToolDefinition, ToolOutcome};
 use provider::{Endpoint, Parameters, Secret, StreamEvent, TextCalls, Usage};
 use serde_json::Value;
@@ -439,7 +440,7 @@ struct Open {
     text: String,
     usage: Usage,
     /// Usage of the requests before it whose answer was paused.
-    paid: Usage,
+    paused: Vec<Usage>,
     /// Cancels the request when dropped.
     _stop: DropGuard,
 }
@@ -529,7 +530,7 @@ impl Run<'_> {
             answer,
             text: String::new(),
             usage: Usage::default(),
-            paid: Usage::default(),
+            paused: Vec::new(),
             _stop: cancel.clone().drop_guard(),
         });
         cancel
@@ -555,7 +556,7 @@ impl Run<'_> {
             StreamEvent::Text(text) => self.events.push_back(Event::Text(text.clone())),
             StreamEvent::Thinking(text) => self.events.push_back(Event::Thinking(text.clone())),
             StreamEvent::Usage(usage) => open.usage.replace(*usage),
-            StreamEvent::Paused => open.paid.add(std::mem::take(&mut open.usage)),
+            StreamEvent::Paused => open.paused.push(std::mem::take(&mut open.usage)),
             StreamEvent::ThinkingRefused => self.agent.provider.leave_out_thinking(),
             _ => {}
         }
@@ -580,7 +581,7 @@ impl Run<'_> {
                 self.emit(Event::TextWasThinking);
             }
             Some(AnswerEvent::Remark(text)) => self.emit(Event::Remark(text)),
-            Some(AnswerEvent::Complete) => self.end_answer(AnswerEnd::Complete),
+            Some(AnswerEvent::Complete(exact)) => self.end_answer(AnswerEnd::Complete, exact),
             Some(AnswerEvent::Limited(problem)) => self.cut_off(problem, AnswerEnd::Limited),
             Some(AnswerEvent::Failed(problem)) => self.cut_off(problem, AnswerEnd::Failed),
             None => {}
@@ -593,7 +594,7 @@ impl Run<'_> {
             open.answer.break_off(&problem.what);
         }
         self.problem = Some(problem);
-        self.end_answer(end);
+        self.end_answer(end, None);
     }
 
     /// Cancels the open request.
@@ -601,23 +602,24 @@ impl Run<'_> {
         if let Some(open) = &mut self.request {
             open.answer.break_off("cancelled by the user");
         }
-        self.end_answer(AnswerEnd::Cancelled);
+        self.end_answer(AnswerEnd::Cancelled, None);
     }
 
-    fn end_answer(&mut self, end: AnswerEnd) {
+    fn end_answer(&mut self, end: AnswerEnd, exact: Option<ExactAnswer>) {
         let Some(mut open) = self.request.take() else {
             return;
         };
         open.text.push_str(&open.answer.text());
         // A request that failed before its first word leaves no message.
         if !open.text.is_empty() {
-            self.agent.conversation.answer(&open.text);
+            self.agent.conversation.answer(&open.text, exact);
             let message = self.agent.conversation.new_answer();
             self.events.extend(message.map(Event::Message));
         }
-        let mut usage = open.paid;
-        usage.add(open.usage);
-        self.emit(Event::RequestFinished { usage });
+        let mut usages = open.paused;
+        usages.push(open.usage);
+        usages.retain(|it| *it != Usage::default());
+        self.emit(Event::RequestFinished { usages });
         self.waiting.push_back(cycle::CycleEvent::AnswerEnded(end));
     }
 }

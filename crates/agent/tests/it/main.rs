@@ -11,3 +11,4 @@ mod results;
 mod stage;
 mod steering;
 mod weather;
+mod web;

@@ -12,7 +12,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json_borrow::Value;
 
-use super::SIGNER;
 use crate::{StreamEvent, web};
 
 /// The fields of a block, each as it came.
@@ -362,12 +361,12 @@ impl Facts {
     }
 }
 
-/// Returns the answers that are sent as they came, by message. Without the other half of a use
+/// Returns the answers of the provider `signer` that are sent as they came, by message. Without the other half of a use
 /// and its result, or the source of a citation, the API would reject the request: such an answer
 /// is sent as text.
-pub(super) fn sendable(prompt: &Prompt) -> Vec<Option<&ExactAnswer>> {
+pub(super) fn sendable<'p>(prompt: &'p Prompt, signer: &str) -> Vec<Option<&'p ExactAnswer>> {
     let messages = &prompt.messages;
-    let mut found: Vec<_> = messages.iter().map(|it| it.exact_of(SIGNER)).collect();
+    let mut found: Vec<_> = messages.iter().map(|it| it.exact_of(signer)).collect();
     if found.iter().all(Option::is_none) {
         return found;
     }
@@ -379,19 +378,22 @@ pub(super) fn sendable(prompt: &Prompt) -> Vec<Option<&ExactAnswer>> {
         })
         .collect();
     let is_answer = |it: &PromptMessage| it.role == PromptRole::Assistant;
+    // The results of the last answer come with the next one if it is paused, or next to a call.
     let last = messages.iter().rposition(is_answer);
+    let open = last.filter(|at| at + 1 == messages.len() || messages[*at].calls().next().is_some());
     // Each round takes out an answer, on which others may depend.
-    while let Some(at) = broken(&found, &facts, last) {
+    while let Some(at) = broken(&found, &facts, open) {
         found[at] = None;
     }
     found
 }
 
-/// Returns the first answer that refers to something that is not sent.
+/// Returns the first answer that refers to something that is not sent. Uses in the answer `open` need
+/// no results.
 fn broken(
     found: &[Option<&ExactAnswer>],
     facts: &[Vec<Facts>],
-    last: Option<usize>,
+    open: Option<usize>,
 ) -> Option<usize> {
     let sent = || {
         let all = found.iter().zip(facts).enumerate();
@@ -402,8 +404,7 @@ fn broken(
     let (mut used, mut pages) = (HashSet::new(), HashSet::new());
     for (at, fact) in sent() {
         if fact.kind == "server_tool_use" {
-            // The results of the last answer come with the next one.
-            if last != Some(at) && !answered.contains(fact.id.as_str()) {
+            if open != Some(at) && !answered.contains(fact.id.as_str()) {
                 return Some(at);
             }
             used.insert(fact.id.as_str());

@@ -94,24 +94,57 @@ impl<'d> Places<'d> {
     }
 }
 
-/// Returns the hash of an answer's text. Blanks at the ends of lines and of the message do not count,
+/// Computes the hash of an answer's text. Blanks at the ends of lines and of the message do not count,
 /// because editors remove them.
+#[derive(Default)]
+pub struct AnswerHasher {
+    hasher: Hasher,
+    /// The last line, which is incomplete.
+    line: Vec<u8>,
+    /// Blank lines since the last other one.
+    blank: usize,
+    begun: bool,
+}
+
+impl AnswerHasher {
+    /// Adds a piece of the text.
+    pub fn update(&mut self, text: &[u8]) {
+        let mut lines = text.split(|byte| *byte == b'\n');
+        self.line.extend(lines.next().unwrap_or_default());
+        for line in lines {
+            self.end_line();
+            self.line.extend(line);
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = self.line.trim_ascii_end();
+        if line.is_empty() {
+            self.blank += usize::from(self.begun);
+        } else {
+            for _ in 0..std::mem::take(&mut self.blank) {
+                self.hasher.update(b"\n");
+            }
+            self.begun = true;
+            self.hasher.update(line);
+            self.hasher.update(b"\n");
+        }
+        self.line.clear();
+    }
+
+    /// Returns the hash of the whole text.
+    pub fn finish(mut self) -> Hash {
+        self.end_line();
+        self.hasher.finish()
+    }
+}
+
+/// Returns the hash of the text of an answer in a chat, see [`AnswerHasher`].
 pub fn answer_hash(document: &Document<'_>, message: &Message) -> Hash {
-    let text = document.text();
-    let mut hasher = Hasher::default();
-    let (mut blank, mut begun) = (0, false);
+    let mut hasher = AnswerHasher::default();
     for line in message.lines.clone() {
-        let bytes = text.line(line).trim_ascii_end();
-        if bytes.is_empty() {
-            blank += 1;
-            continue;
-        }
-        for _ in 0..std::mem::take(&mut blank) * usize::from(begun) {
-            hasher.update(b"\n");
-        }
-        begun = true;
-        hasher.update(bytes);
-        hasher.update(b"\n");
+        hasher.update(document.text().line(line));
+        hasher.end_line();
     }
     hasher.finish()
 }

@@ -12,6 +12,7 @@ use chat::answer::ThinkingStart;
 use chat::approval::CallKey;
 use chat::cycle::AnswerEnd;
 use chat::preview::one_line;
+use chat::server_tools::ExactAnswer;
 use chat::text::Lines;
 use provider::StreamEvent;
 use tokio::time::Instant;
@@ -23,6 +24,7 @@ use super::progress::Doing;
 use super::usage::Meter;
 use crate::frontend::{RequestStatus, SessionEvent};
 use crate::protocol::ReleaseAnchor;
+use crate::sent::AnswerHasher;
 use crate::session::FRAME;
 use crate::session::buffer::moved;
 use crate::session::ctx::Ctx;
@@ -51,6 +53,8 @@ pub(super) struct Open {
     answer: AnswerBuilder,
     /// Text of the answer that is not in the buffer yet.
     unwritten: String,
+    /// The text that was written, with the marker line: what the user edits meanwhile does not count.
+    written: AnswerHasher,
     /// A text that was thinking, until its opening line is in the buffer.
     was_thinking: Option<ThinkingStart>,
     place: Place,
@@ -60,6 +64,8 @@ pub(super) struct Open {
     has_more: bool,
     /// Its outcome, once it has ended.
     pub(super) end: Option<AnswerEnd>,
+    /// The complete answer in the provider's own form, if it must go back so.
+    exact: Option<ExactAnswer>,
     /// The reason why it waits, if that is not the answer.
     pub(super) note: Option<WaitNote>,
     pub(super) doing: Doing,
@@ -93,12 +99,14 @@ impl Open {
             label: String::new(),
             answer: AnswerBuilder::default(),
             unwritten: String::new(),
+            written: AnswerHasher::default(),
             was_thinking: None,
             place: Place::default(),
             meter: Meter::start(),
             last_write: None,
             has_more: false,
             end: None,
+            exact: None,
             note: None,
             doing: Doing::Waiting,
             heard: Instant::now(),
@@ -332,7 +340,10 @@ impl Request {
             Some(AnswerEvent::Remark(text)) => self.remark(ctx, text),
             // `take_write` inserts its opening line.
             Some(AnswerEvent::TextWasThinking(_)) => {}
-            Some(AnswerEvent::Complete) => open.end = Some(AnswerEnd::Complete),
+            Some(AnswerEvent::Complete(exact)) => {
+                open.end = Some(AnswerEnd::Complete);
+                open.exact = exact;
+            }
             Some(AnswerEvent::Limited(problem)) => {
                 ctx.warn(problem.to_string());
                 self.end(&problem.what, AnswerEnd::Limited);
@@ -383,7 +394,7 @@ impl Request {
 
     /// Ends the request, whose answer is in the buffer.
     pub(in crate::session) fn finish(&mut self, ctx: &Ctx) -> Option<Answered> {
-        let mut open = self.open.take()?;
+        let open = self.open.take()?;
         // Set in every case that leads here. If not, the answer must not count as complete,
         // because its calls would then run.
         let end = open.end.unwrap_or(AnswerEnd::Failed);
@@ -394,11 +405,8 @@ impl Request {
             ctx.editor.frontend().release_anchor(anchor);
         }
         let has_place = open.place.anchor.is_some() && !open.place.is_lost;
-        if let Some(exact) = open.answer.take_exact()
-            && end == AnswerEnd::Complete
-            && has_place
-        {
-            self.keep_exact(ctx, open.place.line, &exact);
+        if let Some(exact) = open.exact.filter(|_| has_place) {
+            self.keep_exact(ctx, open.place.line, &exact, open.written.finish());
         }
         let cost = self.note_usage(ctx, open.meter);
         let status = match end {

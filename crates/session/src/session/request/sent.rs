@@ -654,23 +654,35 @@ impl Request {
             return;
         };
         let ledger = self.sent.ledger();
-        // Not in the background: the next key must find it.
-        let mut ledger = ledger.of(ctx.place.path());
-        let place = ledger.places(&document).above(last.lines.end);
-        ledger.note_refused(place);
+        // At once, because the next key must find it.
+        let mut known = ledger.lock();
+        let place = known.places(&document).above(last.lines.end);
+        known.note_refused(place);
+        drop(known);
+        self.write_sent(ctx);
     }
 
-    /// Keeps the answer that ends at a line in the form in which its provider sent it.
-    pub(super) fn keep_exact(&self, ctx: &Ctx, line: usize, exact: &ExactAnswer) {
+    /// Keeps the answer that ends at a line in the form in which its provider sent it, unless its text
+    /// was edited since it was `written`.
+    pub(super) fn keep_exact(&self, ctx: &Ctx, line: usize, exact: &ExactAnswer, written: Hash) {
         let document = ctx.buffer.document();
         let message = document.message_at(line).map(|at| &document.messages[at]);
         let Some(message) = message.filter(|it| it.role == Role::Assistant) else {
             return;
         };
-        let answer = answer_hash(&document, message);
-        // Not in the background: the next request must find it.
+        if answer_hash(&document, message) != written {
+            return;
+        }
         let ledger = self.sent.ledger();
-        ledger.of(ctx.place.path()).keep_exact(answer, exact);
+        // At once, because the next request must find it.
+        ledger.lock().keep_exact(written, exact);
+        self.write_sent(ctx);
+    }
+
+    /// Writes to disk what was recorded, in the background.
+    fn write_sent(&self, ctx: &Ctx) {
+        let (ledger, path) = (self.sent.ledger(), ctx.place.path().map(Path::to_owned));
+        in_background(move || drop(ledger.of(path.as_deref())));
     }
 
     /// Records what the answer to a request showed.

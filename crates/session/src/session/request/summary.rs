@@ -623,7 +623,7 @@ impl Summarizing {
                     let has_ended = matches!(event, StreamEvent::Stop(_));
                     let again = |it: Problem| Problem::new(it.what, "Run :Flemma compact again.");
                     match answer.take(event) {
-                        Some(AnswerEvent::Complete) => return Ok(wrote),
+                        Some(AnswerEvent::Complete(_)) => return Ok(wrote),
                         Some(AnswerEvent::Limited(problem)) => {
                             wrote.end = WrittenEnd::Limited(again(problem));
                             return Ok(wrote);

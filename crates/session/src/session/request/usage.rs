@@ -18,7 +18,7 @@ pub(crate) struct Meter {
     pub(super) tariff: Option<Tariff>,
     usage: Usage,
     /// The usage of requests whose answer was paused.
-    paused: Usage,
+    paused: Vec<Usage>,
     /// Milliseconds since 1970.
     started: u64,
 }
@@ -46,7 +46,7 @@ impl Meter {
 
     /// Begins to count the request that continues a paused answer.
     pub(super) fn pause(&mut self) {
-        self.paused.add(std::mem::take(&mut self.usage));
+        self.paused.push(std::mem::take(&mut self.usage));
     }
 
     /// Returns the usage, once it is known how long the prompt is.
@@ -72,11 +72,12 @@ impl Request {
 impl Meter {
     /// Adds the usage of a request to the history, and shows it. Returns its cost in dollars.
     pub(super) fn add_usage(mut self, ctx: &Ctx) -> Option<f64> {
-        self.usage.add(self.paused);
         // Without a tariff, no provider was found or the tutor answered, so nothing was paid.
         let tariff = self.tariff?;
         // A request that failed before it was counted costs nothing.
-        if self.usage == Usage::default() {
+        self.paused.push(self.usage);
+        self.paused.retain(|it| *it != Usage::default());
+        if self.paused.is_empty() {
             return None;
         }
         let entry = RequestUsage {
@@ -84,10 +85,10 @@ impl Meter {
             path: ctx.place.path().map(PathBuf::from),
             folder: ctx.place.folder(),
             tariff,
-            usage: self.usage,
+            usages: self.paused,
             time: (self.started, now()),
         };
-        let cost = entry.cost().map(|it| it.total());
+        let cost = entry.sums().dollars();
         let note = usage_note(ctx, entry);
         ctx.editor.show(Display::Usage(Box::new(note)));
         cost
@@ -103,7 +104,7 @@ fn usage_note(ctx: &Ctx, entry: RequestUsage) -> UsageNote {
         path: entry.path.as_ref().map(|path| path.display().to_string()),
         started_at: entry.time.0,
         completed_at: entry.time.1,
-        cost: entry.cost().map(|cost| cost.total()),
+        cost: sums.dollars(),
         sums,
     };
     let history = &ctx.shared.usage;

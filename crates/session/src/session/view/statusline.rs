@@ -121,7 +121,7 @@ impl View {
         let (target, phase) = (self.target(ctx), self.phase(activity));
         let sums = ctx.shared.usage.sums(Some(ctx.buffer.id()));
         let usage = activity.request.as_ref().and_then(|it| it.usage);
-        let usage = usage.or_else(|| latest_usage(ctx).map(|it| it.usage));
+        let usage = usage.or_else(|| latest_usage(ctx).and_then(|it| it.usages.last().copied()));
         Statusline {
             buffer: ctx.buffer.id(),
             text: activity.text(ctx, display),

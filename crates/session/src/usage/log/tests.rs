@@ -24,11 +24,11 @@ fn request(model: &str, folder: &Path, input: u64, ended: u64) -> RequestUsage {
             price,
             ..Tariff::default()
         },
-        usage: Usage {
+        usages: vec![Usage {
             input: Some(input),
             output: Some(100),
             ..Usage::default()
-        },
+        }],
         time: (ended - 2000, ended),
     }
 }

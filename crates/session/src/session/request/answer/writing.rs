@@ -82,6 +82,7 @@ impl Request {
     pub(in crate::session) fn marker_written(&mut self, text: &Text, at: Anchor) {
         if let Some(open) = &mut self.open {
             open.place.anchor = Some(at.anchor);
+            open.written.update(text.line(at.line));
         }
         self.grew(text, at.line, at.column);
     }
@@ -145,9 +146,11 @@ impl Open {
             }
         }
         self.last_write = Some(Instant::now());
+        let text = self.take_piece();
+        self.written.update(text.as_bytes());
         AnswerWrite::Piece {
             anchor,
-            text: self.take_piece(),
+            text,
             column: self.place.column,
             tail: self.place.tail.clone(),
         }
