@@ -2,10 +2,10 @@
 //! have. Later requests repeat them, so that they begin as the earlier ones did: models that
 //! sign their thinking reject it after any change before it, and caches begin anew.
 //!
-//! It keeps the value of each reference, the files of results, answers in the form of their provider,
-//! and the lists of tools, in a folder of the state folder that only the user can read. The folder belongs to one chat file on one machine.
-//! Values are stored by their digest, and found by the hash of everything before them in the
-//! chat, so an earlier edit makes them unfindable.
+//! It keeps the value of each reference, the files of results, answers in the form of their
+//! provider, and the lists of tools, in a folder of the state folder that only the user can read.
+//! The folder belongs to one chat file on one machine. Values are stored by their digest, and found
+//! by the hash of everything before them in the chat, so an earlier edit makes them unfindable.
 
 mod clean;
 mod lines;
@@ -30,7 +30,7 @@ use tools::objects::{Hash, Hasher};
 
 pub use self::lines::{AnswerHasher, Places, SentText, answer_hash};
 pub use self::record::{Answered, SentReference, SentSummary};
-use self::record::{Record, SentTool, Signed, SignedContent};
+use self::record::{Record, SentExact, SentTool, Signed, SignedContent};
 use self::store::Store;
 
 /// A record of what one chat sent.
@@ -51,9 +51,8 @@ pub struct Ledger {
     result_files: HashMap<Hash, SentReference>,
     /// Results that are sent shortened, by the hash of their id and content.
     shortened: HashSet<Hash>,
-    /// Contents of answers in the form in which their provider sent them, by the hash of their text
-    /// in the chat.
-    exact: HashMap<Hash, Hash>,
+    /// Answers in the form in which their provider sent them, by the hash of their text in the chat.
+    exact: HashMap<Hash, SentExact>,
     /// Summaries that count, by the hash of their comment.
     summaries: HashMap<Hash, SentSummary>,
     text: Option<SentText>,
@@ -157,7 +156,7 @@ impl Ledger {
                 drop(self.references.insert(reference.place, reference))
             }
             Record::ResultFile(file) => drop(self.result_files.insert(file.place, file)),
-            Record::Exact { answer, content } => drop(self.exact.insert(answer, content)),
+            Record::Exact { answer, exact } => drop(self.exact.insert(answer, exact)),
             Record::Tools(content) => self.tools = Some(content),
             Record::Added { place, content } => drop(self.added.insert(place, content)),
             Record::Answered(answered) => self.answered = Some(answered),
@@ -210,8 +209,8 @@ impl Ledger {
         let answered = self.answered.map(Record::Answered);
         let shortened = self.shortened.iter().copied().map(Record::Shortened);
         let files = self.result_files.values().cloned().map(Record::ResultFile);
-        let exact = self.exact.iter();
-        let exact = exact.map(|(&answer, &content)| Record::Exact { answer, content });
+        let exact = self.exact.clone().into_iter();
+        let exact = exact.map(|(answer, exact)| Record::Exact { answer, exact });
         let summaries = self.summaries.iter();
         let summaries = summaries.map(|(&comment, &summary)| Record::Summary { comment, summary });
         // The answer last, because a summary ends what an earlier one says.
@@ -224,7 +223,8 @@ impl Ledger {
         let references = self.references.values().chain(self.result_files.values());
         let references = references.map(|it| it.content);
         let tools = self.tools.iter().chain(self.added.values());
-        let others = tools.chain(self.exact.values()).copied();
+        let exact = self.exact.values().map(|it| &it.content);
+        let others = tools.chain(exact).copied();
         let summaries = self.summaries.values();
         let summaries =
             summaries.flat_map(|it| it.tools.into_iter().chain(it.signed.map(|it| it.content)));
@@ -532,30 +532,48 @@ impl Ledger {
     /// text in the chat. [`Ledger::write`] stores it.
     pub fn keep_exact(&mut self, answer: Hash, exact: &ExactAnswer) {
         // Strings can always be written.
-        let content = serde_json::to_vec(exact).unwrap_or_default();
-        let hash = Hash::of(&content);
-        let record = Record::Exact {
-            answer,
-            content: hash,
+        let blocks = serde_json::to_vec(&exact.blocks).unwrap_or_default();
+        let exact = SentExact {
+            provider: exact.provider.clone(),
+            content: Hash::of(&blocks),
         };
-        self.record(vec![record], vec![(hash, content)]);
+        let content = (exact.content, blocks);
+        self.record(vec![Record::Exact { answer, exact }], vec![content]);
     }
 
-    /// Returns true if the answer of a message goes back in the form in which its provider sent it.
-    pub fn has_exact(&self, document: &Document<'_>, message: &Message) -> bool {
-        // Most chats have none, and a hash of every answer takes a while.
-        !self.exact.is_empty() && self.exact.contains_key(&answer_hash(document, message))
+    /// Returns true if the answer of a message is known in the form in which this provider sent it.
+    pub fn has_exact(&self, document: &Document<'_>, message: &Message, provider: &str) -> bool {
+        self.known_exact(document, message, provider).is_some()
     }
 
-    /// Returns the answer of a message in the form in which its provider sent it; `None` if there is
+    /// Returns the answer of a message in the form in which this provider sent it; `None` if there is
     /// none, its text was edited, or its content is gone.
-    pub fn exact(&self, document: &Document<'_>, message: &Message) -> Option<ExactAnswer> {
+    pub fn exact(
+        &self,
+        document: &Document<'_>,
+        message: &Message,
+        provider: &str,
+    ) -> Option<ExactAnswer> {
+        let exact = self.known_exact(document, message, provider)?;
+        let blocks = serde_json::from_slice(&self.content(exact.content).ok()?).ok()?;
+        Some(ExactAnswer {
+            provider: exact.provider.clone(),
+            blocks,
+        })
+    }
+
+    fn known_exact(
+        &self,
+        document: &Document<'_>,
+        message: &Message,
+        provider: &str,
+    ) -> Option<&SentExact> {
         // Most chats have none, and a hash of every answer takes a while.
         if self.exact.is_empty() {
             return None;
         }
-        let content = self.exact.get(&answer_hash(document, message))?;
-        serde_json::from_slice(&self.content(*content).ok()?).ok()
+        let exact = self.exact.get(&answer_hash(document, message))?;
+        (exact.provider == provider).then_some(exact)
     }
 
     /// Returns about how many tokens the result of a call has as it is sent.

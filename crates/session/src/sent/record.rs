@@ -19,7 +19,7 @@ pub(super) enum Record {
     /// the file.
     ResultFile(SentReference),
     /// The answer with this hash of its text goes back in its provider's form.
-    Exact { answer: Hash, content: Hash },
+    Exact { answer: Hash, exact: SentExact },
     /// The tools of the first request.
     Tools(Hash),
     /// Tools that were added below a place.
@@ -40,6 +40,15 @@ pub(super) enum Record {
     },
     /// The references and tools above no longer count.
     Forgotten,
+}
+
+/// An answer in the form in which its provider sent it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SentExact {
+    /// The provider.
+    pub provider: String,
+    /// Content with its blocks.
+    pub content: Hash,
 }
 
 /// Facts about a request that its answer showed.

@@ -5,6 +5,7 @@ use std::fs;
 
 use chat::document::Document;
 use chat::prompt::{Attachment, Content};
+use chat::server_tools::ExactBlock;
 use chat::text::Text;
 use serde_json::json;
 
@@ -494,5 +495,62 @@ fn a_summary_is_signed_while_its_text_and_what_it_was_written_with_are_the_same(
         let document = Document::parse(&text);
         let found = ledger.signed(&document, 2, || place(basis));
         assert_eq!(found, expected.then(|| signed.clone()));
+    }
+}
+
+/// An answer in the form of a provider.
+fn exact(provider: &str) -> ExactAnswer {
+    ExactAnswer {
+        provider: provider.to_owned(),
+        blocks: vec![ExactBlock::Json(r#"{"found":1}"#.to_owned())],
+    }
+}
+
+#[test]
+fn an_exact_answer_is_for_its_provider_only_and_goes_with_its_ledger() {
+    let world = World::new();
+    let text = Text::from("@You:\nGo.\n\n@Assistant:\nDone.\n");
+    let document = Document::parse(&text);
+    let answer = &document.messages[1];
+    let mut ledger = world.ledger("a.chat");
+    ledger.keep_exact(answer_hash(&document, answer), &exact("anthropic"));
+    let of = |ledger: &Ledger, provider: &str| ledger.exact(&document, answer, provider);
+    assert_eq!(of(&ledger, "anthropic"), Some(exact("anthropic")));
+    ledger.write();
+
+    let ledger = world.ledger("a.chat");
+    assert_eq!(of(&ledger, "anthropic"), Some(exact("anthropic")));
+    assert!(!ledger.has_exact(&document, answer, "openai"));
+    assert_eq!(of(&ledger, "openai"), None);
+    // Its size and its age count, and it is removed with the rest.
+    let blocks = |path: &PathBuf| fs::read(path).unwrap().windows(5).any(|it| it == b"found");
+    let files = world.files();
+    assert_eq!(files.iter().filter(|it| blocks(it)).count(), 1, "{files:?}");
+    fs::remove_dir_all(world.state().join(store::FOLDER)).unwrap();
+    assert_eq!(of(&world.ledger("a.chat"), "anthropic"), None);
+}
+
+#[test]
+fn an_answer_has_the_same_hash_in_pieces_and_without_blanks_at_the_ends_of_lines() {
+    let chat = "@Assistant:\n\nOne  \ntwo\t\n\n\nthree.\n";
+    let text = Text::from(chat);
+    let document = Document::parse(&text);
+    let whole = answer_hash(&document, &document.messages[0]);
+    let of = |text: &str, length: usize| {
+        let mut hasher = AnswerHasher::default();
+        let pieces = text.as_bytes().chunks(length);
+        pieces.for_each(|it| hasher.update(it));
+        hasher.finish()
+    };
+    for length in 1..chat.len() {
+        assert_eq!(of(chat, length), whole, "{length}");
+    }
+    assert_eq!(of("@Assistant:\n\nOne\ntwo\n\n\nthree.", 5), whole);
+    for other in [
+        "One\ntwo\n\nthree.",
+        "One\n\ntwo\n\n\nthree.",
+        "One two\n\n\nthree.",
+    ] {
+        assert_ne!(of(&format!("@Assistant:\n\n{other}"), 5), whole, "{other}");
     }
 }

@@ -92,11 +92,11 @@ impl Weighed {
         self.source.document()
     }
 
-    /// Returns true if any answer of the request goes back in the form in which its provider sent it.
-    pub(super) fn has_exact(&self, document: &Document<'_>) -> bool {
+    /// Returns true if any answer of the request is known in the form in which this provider sent it.
+    pub(super) fn has_exact(&self, document: &Document<'_>, provider: &str) -> bool {
         let ledger = self.source.ledger.lock();
         let mut messages = document.messages[self.first..].iter();
-        messages.any(|it| it.role == Role::Assistant && ledger.has_exact(document, it))
+        messages.any(|it| it.role == Role::Assistant && ledger.has_exact(document, it, provider))
     }
 
     /// Returns the request. Blocking.
@@ -342,17 +342,22 @@ impl RequestSource {
     ) -> (Prompt, Option<&'static str>) {
         let first = messages.start;
         let ledger = self.ledger.lock();
-        let exact = |message: &Message| ledger.exact(document, message);
+        let variable = |name: &str| tools::variable(name);
+        let target = endpoint::target(&self.rules.settings, &variable);
+        // Without its tools, a provider does not take back what they found.
+        let has_web = endpoint::web_tools(&self.rules.settings).is_on();
+        let exact = |message: &Message| {
+            let exact = has_web.then(|| ledger.exact(document, message, &target.provider));
+            exact.flatten()
+        };
         let selection = Selection {
             messages,
             is_signed,
             exact: &exact,
         };
         let mut prompt = build_with(document, &tools.first, own, &selection);
-        let variable = |name: &str| tools::variable(name);
-        let binds = endpoint::target(&self.rules.settings, &variable).binds_thinking;
         let bound = ledger.bound_thinking(document, first, is_signed);
-        let bound = bound.filter(|_| binds);
+        let bound = bound.filter(|_| target.binds_thinking);
         let is_unsent = remove_refused(document, first, &ledger, bound, &mut prompt);
         shorten_results(&ledger, &mut prompt);
         result_files::attach(&mut prompt, |id, line| ledger.result_file(id, line));

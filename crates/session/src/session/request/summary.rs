@@ -514,7 +514,7 @@ impl Summarizing {
         let document = weighed.document();
         let range = summary::replaced_by_provider(&document, replaced)?;
         // What a server tool found may be cited below the summary, or its use may be answered there.
-        if weighed.has_exact(&document) {
+        if weighed.has_exact(&document, &endpoint.provider) {
             return None;
         }
         // Its request has to fit, unlike ours, which is cut.
