@@ -146,7 +146,7 @@
 ---@field web? boolean|"search"|"fetch" Whether the provider may search the web and read pages while it answers, if it offers that: true, false, "search", or "fetch". The provider does both itself, so you are not asked, and what the model puts into queries and addresses leaves the chat. See |flemma-web|.
 ---@field web_allowed_domains? string[] The only domains that the provider's web tools reach, such as "docs.rs" or "example.com/blog". Empty: all.
 ---@field web_blocked_domains? string[] Domains that the provider's web tools never reach.
----@field web_max_uses? integer Maximum number of searches, and of pages read, in one request. nil: the provider decides.
+---@field web_max_uses? integer Maximum number of searches, and of pages read, in one request. Each request that continues a paused answer may make as many again. nil: the provider decides.
 ---@field autopilot? flemma.Options.tools.autopilot
 ---@field default_timeout? number Maximum number of seconds that a tool runs.
 ---@field review? "after"|"always"|"none" When you see changes of files that a rule approves. "after": when the run is over, one line says how many files and lines changed, with the diffs of at most three files and 60 lines; <CR> opens them all. "always": each call of `write`, `edit`, and `apply_patch` waits for you. "none": neither. Calls that no rule approves wait in any case. See |flemma-review|.

@@ -293,7 +293,7 @@ impl Outgoing {
             ));
         };
         self.paused.extend(paused);
-        // Only the first time; afterwards the message grows.
+        // From the second pause on, the last message is the answer so far, which has grown.
         prompt
             .messages
             .pop_if(|it| it.role == PromptRole::Assistant);
@@ -425,7 +425,7 @@ impl Outgoing {
         };
         let response = attempt::make(client, request, endpoint, parameters).await?;
         // The server has the request, so the prompt is needed only if the answer may be paused.
-        if !parameters.web.is_on() {
+        if !provider::may_pause(endpoint, parameters) {
             free(self.prompt.take());
         }
         let mut decoder = Decoder::of(endpoint).with_tools(request.tools.clone());

@@ -53,7 +53,8 @@ impl Prompt {
 pub struct PromptMessage {
     /// The speaker.
     pub role: PromptRole,
-    /// Parts, never empty. In a user message, tool results come first.
+    /// Parts. In a user message, tool results come first. Empty only in a paused answer, which is
+    /// `exact`.
     pub parts: Vec<Part>,
     /// In place of `parts`, for the provider that sent the answer.
     pub exact: Option<ExactAnswer>,

@@ -55,7 +55,7 @@ pub use retry::{Failure, Patience, RetryDecision, Tries};
 pub use text_tools::TextCalls;
 pub use thinking::{Thinking, ThinkingLevel};
 pub use unmet::{Unmet, unmet};
-pub use web::search_price;
+pub use web::{may_pause, search_price};
 pub use wire_tools::{LeftOut, WireTools, left_out};
 
 use chat::{Problem, prompt::Prompt};

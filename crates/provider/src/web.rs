@@ -65,6 +65,14 @@ pub(crate) fn offered<'p>(
     (web.is_on() && unmet(protocol, provider, parameters).is_none()).then_some(web)
 }
 
+/// Returns true if the answer may be paused: the next request sends it back, and it goes on.
+pub fn may_pause(endpoint: &Endpoint, parameters: &Parameters) -> bool {
+    let protocol = endpoint.protocol;
+    // Other protocols have no pauses.
+    protocol == Protocol::AnthropicMessages
+        && offered(protocol, &endpoint.provider, parameters).is_some()
+}
+
 /// Returns why a request offers no web tools, although the user wants them; a phrase.
 fn unmet(protocol: Protocol, provider: &str, parameters: &Parameters) -> Option<&'static str> {
     let web = &parameters.web;
@@ -103,8 +111,8 @@ pub(crate) fn not_offered(
 /// Dollars for 1,000 searches, by provider. Tokens of the results are input, and fetches cost
 /// nothing else.
 ///
-/// Sources: "Pricing" on platform.claude.com, developers.openai.com, and ai.google.dev (Gemini 3, for each
-/// query above a free number per month), November 2026.
+/// Sources: "Pricing" on platform.claude.com, developers.openai.com, and ai.google.dev (Gemini 3,
+/// for each query above a free number per month), November 2026.
 const PRICES: &[(&str, f64)] = &[("anthropic", 10.0), ("openai", 10.0), ("gemini", 14.0)];
 
 /// Returns the dollars for one search, if they are known.

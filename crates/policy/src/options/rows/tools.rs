@@ -86,8 +86,9 @@ options! {
             scopes: CHAT,
             loosens: Always("would change which sites the provider's web tools reach"),
         },
-        /// Maximum number of searches, and of pages read, in one request. nil: the
-        /// provider decides.
+        /// Maximum number of searches, and of pages read, in one request. Each request
+        /// that continues a paused answer may make as many again. nil: the provider
+        /// decides.
         web_max_uses: Option<u32> as Whole(1, MANY) {
             scopes: CHAT,
             loosens: WhenRaised("would let the provider search the web more often"),
