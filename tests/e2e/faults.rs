@@ -100,7 +100,7 @@ fn an_endless_line_is_cut_off() {
     let line = format!("data: {}", "a".repeat(17 * 1024 * 1024));
     leaves_nothing(
         Answer::new().bytes(line),
-        "The provider sent a line or a call of more than 16 MB",
+        "The provider sent a line, a call, or an answer of more than 16 MB",
     );
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn malformed(text: &str) -> Problem {
 /// Returns the error for a line or calls that exceed the limit.
 pub(crate) fn too_large() -> Problem {
     Problem::new(
-        "The provider sent a line or a call of more than 16 MB, so the answer was stopped there.",
+        "The provider sent a line, a call, or an answer of more than 16 MB, so it was stopped there.",
         TRY_AGAIN,
     )
 }

@@ -41,7 +41,7 @@ pub(crate) struct StreamReader {
     usage: UsageReader,
     /// The answer in the API's own form.
     exact: ExactReader,
-    /// Bytes of calls, signatures, and block starts so far.
+    /// Bytes of blocks so far.
     bytes_held: usize,
 }
 
@@ -117,7 +117,7 @@ impl StreamReader {
             }
             "content_block_start" => self.start_block(index, &json, &event.text, events),
             "content_block_delta" => {
-                self.exact.extend(index, json.get("delta"), &event.text);
+                self.bytes_held += self.exact.extend(index, json.get("delta"), &event.text);
                 self.extend_block(index, json.get("delta"), events);
             }
             "content_block_stop" => self.stop_block(index, events),
@@ -236,7 +236,6 @@ impl StreamReader {
                 if let Some(Block::Thinking { signature, .. }) = self.open.get_mut(&index) {
                     let more = delta.get("signature").as_str().unwrap_or_default();
                     signature.push_str(more);
-                    self.bytes_held += more.len();
                 }
             }
             "input_json_delta" => {

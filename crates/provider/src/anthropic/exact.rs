@@ -31,6 +31,8 @@ pub(super) struct ExactReader {
 #[derive(Debug)]
 struct Open {
     index: u64,
+    /// True for a call of our own.
+    is_call: bool,
     fields: Fields,
     /// Text, thinking, or arguments of a server tool that came in pieces.
     pieces: String,
@@ -93,9 +95,11 @@ impl ExactReader {
         let Ok(start) = serde_json::from_str::<StartEvent>(raw) else {
             return true;
         };
-        self.is_needed |= block.get("citations").as_array().is_some();
+        let cites = block.get("citations").as_array();
+        self.is_needed |= cites.is_some_and(|it| !it.is_empty());
         self.blocks.push(Open {
             index,
+            is_call: kind == "tool_use",
             fields: start.content_block,
             pieces: String::new(),
             signature: String::new(),
@@ -148,10 +152,12 @@ impl ExactReader {
         used
     }
 
-    /// Reads a piece of a block.
-    pub(super) fn extend(&mut self, index: u64, delta: &Value<'_>, raw: &str) {
-        let Some(open) = self.blocks.iter_mut().rfind(|it| it.index == index) else {
-            return;
+    /// Reads a piece of a block. Returns the number of bytes that are kept of it.
+    pub(super) fn extend(&mut self, index: u64, delta: &Value<'_>, raw: &str) -> usize {
+        let open = self.blocks.iter_mut().rfind(|it| it.index == index);
+        // A call of our own goes back as it is in the document.
+        let Some(open) = open.filter(|it| !it.is_call) else {
+            return 0;
         };
         let kind = delta.get("type").as_str().unwrap_or_default();
         let name = match kind {
@@ -169,9 +175,11 @@ impl ExactReader {
                 let event = serde_json::from_str::<DeltaEvent<'_>>(raw);
                 open.citations
                     .extend(event.map(|it| it.delta.citation.get().to_owned()));
+                return raw.len();
             }
             _ => {}
         }
+        more.len()
     }
 
     /// Reads the end of a block, at which a server tool begins to run.
@@ -226,8 +234,8 @@ impl Open {
     fn whole(mut self) -> Option<ExactBlock> {
         let kind = self.kind();
         match kind.as_str() {
+            _ if self.is_call => return Some(ExactBlock::Call),
             "" => return None,
-            "tool_use" => return Some(ExactBlock::Call),
             "text" => {
                 let text = self.string("text") + &self.pieces;
                 if text.trim().is_empty() {
@@ -312,8 +320,7 @@ impl Input {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Facts {
-    r#type: String,
-    #[serde(skip)]
+    #[serde(rename = "type")]
     kind: String,
     id: String,
     name: String,
@@ -346,7 +353,8 @@ struct FoundPage {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Citation {
-    r#type: String,
+    #[serde(rename = "type")]
+    kind: String,
     url: String,
 }
 
@@ -355,9 +363,7 @@ impl Facts {
         let ExactBlock::Json(json) = block else {
             return None;
         };
-        let mut facts: Self = serde_json::from_str(json).ok()?;
-        facts.kind = std::mem::take(&mut facts.r#type);
-        Some(facts)
+        serde_json::from_str(json).ok()
     }
 }
 
@@ -418,7 +424,7 @@ fn broken(
         }
         let mut cites = fact.citations.iter();
         if cites
-            .any(|it| it.r#type == "web_search_result_location" && !pages.contains(it.url.as_str()))
+            .any(|it| it.kind == "web_search_result_location" && !pages.contains(it.url.as_str()))
         {
             return Some(at);
         }

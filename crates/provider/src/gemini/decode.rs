@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json_borrow::Value;
 
+use crate::content::MAX_HELD_BYTES;
 use crate::error_body::message_excerpt;
 use crate::event::{Meaning, meaning, word};
 use crate::failure::{self, NotJson};
@@ -39,6 +40,8 @@ pub(crate) struct StreamReader {
     stop: Option<StopReason>,
     /// The answer in the API's own form.
     exact: ExactReader,
+    /// Bytes of events with parts so far.
+    bytes_held: usize,
 }
 
 /// Kind of the last event returned, as far as signatures are concerned.
@@ -117,12 +120,16 @@ impl StreamReader {
         for (at, part) in parts.into_iter().flatten().enumerate() {
             self.part(part, arguments(raw.as_ref(), at, part), events);
         }
+        self.bytes_held += parts.map_or(0, |_| text.len());
         self.exact.read(candidate);
         self.usage.read(json, events);
         if let Some(reason) = json.get("promptFeedback").get("blockReason").as_str() {
             self.fail(blocked_prompt(reason), events);
         } else if let Some(reason) = word(candidate.get("finishReason")) {
             self.finish(&reason, candidate.get("finishMessage").as_str(), events);
+        }
+        if self.bytes_held > MAX_HELD_BYTES {
+            self.fail(failure::too_large(), events);
         }
         Ok(())
     }

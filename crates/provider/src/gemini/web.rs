@@ -43,10 +43,10 @@ impl ExactReader {
         }
         if call.is_object() {
             self.is_needed = true;
-            let used = used(call);
+            let (used, queries) = used(call);
             if used.name == "google_search" {
-                // Each query is paid.
-                self.searches += used.asked.split("; ").count() as u64;
+                // Each query is paid; a search without any known one is one.
+                self.searches += queries.max(1) as u64;
                 events.push(StreamEvent::Usage(Usage {
                     searches: Some(self.searches),
                     ..Usage::default()
@@ -114,8 +114,8 @@ impl ExactReader {
     }
 }
 
-/// Returns what a call asked.
-fn used(call: &Value<'_>) -> ServerToolUse {
+/// Returns what a call asked, and the number of its queries or addresses.
+fn used(call: &Value<'_>) -> (ServerToolUse, usize) {
     let name = match call.get("toolType").as_str().unwrap_or_default() {
         "GOOGLE_SEARCH_WEB" => "google_search".to_owned(),
         other => other.to_ascii_lowercase(),
@@ -127,12 +127,13 @@ fn used(call: &Value<'_>) -> ServerToolUse {
         let list = value.as_array().into_iter().flatten();
         words.extend(list.filter_map(|it| it.as_str().map(str::to_owned)));
     }
-    ServerToolUse {
+    let used = ServerToolUse {
         id: text_of(call.get("id")),
         name,
         asked: words.join("; "),
         ..ServerToolUse::default()
-    }
+    };
+    (used, words.len())
 }
 
 fn text_of(value: &Value<'_>) -> String {

@@ -215,23 +215,17 @@ impl StreamReader {
 
     fn end_item(&mut self, json: &Value<'_>, bytes: usize, events: &mut Vec<StreamEvent>) {
         self.release_held(events);
+        self.bytes_held += bytes;
         let item = json.get("item");
         match item.get("type").as_str().unwrap_or_default() {
-            "function_call" => {
-                self.bytes_held += bytes;
-                self.end_call(json, events);
-            }
-            "reasoning" => {
-                self.bytes_held += bytes;
-                self.end_reasoning(item, events);
-            }
+            "function_call" => self.end_call(json, events),
+            "reasoning" => self.end_reasoning(item, events),
             // A server that streams no deltas sends the text with the finished item only.
             "message" if !self.streams_text => {
                 self.has_message = true;
                 self.say_whole(item, events);
             }
             web::CALL => {
-                self.bytes_held += bytes;
                 self.close_thinking(None, events);
                 self.text_part = None;
             }

@@ -10,3 +10,4 @@ mod mutations;
 mod no_stream;
 mod text_tools;
 mod thinking_tags;
+mod web;
