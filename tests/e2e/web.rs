@@ -351,6 +351,8 @@ fn errors_are_shown_in_words() {
     talk.ask("Go.");
     let chat = talk.chat();
     for shown in [
+        "`web_search` (`srvtoolu_1`) (error)\n\n```\nq\n",
+        "`web_fetch` (`srvtoolu_3`)\n\n```\n",
         "q\n\nError: It was used as often as tools.web_max_uses allows (max_uses_exceeded).",
         "https://a.test/\n\nError: The page cannot be reached (url_not_accessible).",
         "https://b.test/\n\n- A page\n  https://b.test/",

@@ -160,12 +160,9 @@ fn must_show(document: &Document<'_>, block: &Block) -> bool {
             // The result of a command that failed is not marked as an error.
             !is_fine || outcome::exit(document, result).is_some()
         }
+        Block::ServerTool(used) => used.is_error,
         Block::Aborted(_) => true,
-        Block::Prose(_)
-        | Block::ToolUse(_)
-        | Block::ServerTool(_)
-        | Block::Thinking(_)
-        | Block::TextBreak(_) => false,
+        Block::Prose(_) | Block::ToolUse(_) | Block::Thinking(_) | Block::TextBreak(_) => false,
     }
 }
 
@@ -275,11 +272,18 @@ fn of_block(
             changes_and_words(document, call, tools, run),
         ),
         Some(Block::ToolResult(result)) => of_result(document, result, tools, run),
-        Some(Block::ServerTool(used)) => (
-            format!("✓ {}", one_line(&used.name, LABEL)).into(),
-            "FlemmaToolResult",
-            first_words(document, used.body.clone(), 0),
-        ),
+        Some(Block::ServerTool(used)) => {
+            let (sign, group) = if used.is_error {
+                ("✗", "FlemmaToolError")
+            } else {
+                ("✓", "FlemmaToolResult")
+            };
+            (
+                format!("{sign} {}", one_line(&used.name, LABEL)).into(),
+                group,
+                first_words(document, used.body.clone(), 0),
+            )
+        }
         // Not reached with a fold of this document: other blocks have none.
         None | Some(Block::Prose(_) | Block::TextBreak(_) | Block::Aborted(_)) => {
             ("".into(), "Folded", String::new())

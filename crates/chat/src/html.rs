@@ -139,18 +139,9 @@ impl Page<'_> {
             }
             Block::ToolResult(result) => {
                 let is_error = result.kind == ResultKind::Final { is_error: true };
-                let class = if is_error { "result error" } else { "result" };
-                // Errors are open, so that a reader does not miss them.
-                self.details(class, FoldKind::ToolResult, block, is_error);
-                // Unlike prose, results contain no escapes.
-                let text = self.document.lossy(result.body.clone());
-                self.text("<pre>", &text, "</pre>\n</details>\n");
+                self.result(block, &result.body, is_error);
             }
-            Block::ServerTool(used) => {
-                self.details("result", FoldKind::ToolResult, block, false);
-                let text = self.document.lossy(used.body.clone());
-                self.text("<pre>", &text, "</pre>\n</details>\n");
-            }
+            Block::ServerTool(used) => self.result(block, &used.body, used.is_error),
             // The texts are paragraphs of their own anyway.
             Block::TextBreak(_) => {}
             Block::Aborted(_) => {
@@ -158,6 +149,15 @@ impl Page<'_> {
                 self.text("<p class=\"aborted\">", text, "</p>\n");
             }
         }
+    }
+
+    fn result(&mut self, block: &Block, body: &Lines, is_error: bool) {
+        let class = if is_error { "result error" } else { "result" };
+        // Errors are open, so that a reader does not miss them.
+        self.details(class, FoldKind::ToolResult, block, is_error);
+        // Unlike prose, results contain no escapes.
+        let text = self.document.lossy(body.clone());
+        self.text("<pre>", &text, "</pre>\n</details>\n");
     }
 
     fn prose(&self, message: &Message, lines: &Lines) -> String {

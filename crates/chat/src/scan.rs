@@ -85,9 +85,12 @@ pub fn tool_use_header(line: &[u8]) -> Option<(&str, &str)> {
     name_and_id(line, "**Tool Use:** `")
 }
 
-/// Parses the name and the ID in a `**Server Tool:**` header.
-pub fn server_tool_header(line: &[u8]) -> Option<(&str, &str)> {
-    name_and_id(line, "**Server Tool:** `")
+/// Parses the name in a `**Server Tool:**` header, and whether it ends in `(error)`.
+pub fn server_tool_header(line: &[u8]) -> Option<(&str, bool)> {
+    let line = line.trim_ascii_end();
+    let failed = line.strip_suffix(b" (error)");
+    let (name, _) = name_and_id(failed.unwrap_or(line), "**Server Tool:** `")?;
+    Some((name, failed.is_some()))
 }
 
 fn name_and_id<'l>(line: &'l [u8], start: &str) -> Option<(&'l str, &'l str)> {

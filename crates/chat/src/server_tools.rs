@@ -36,6 +36,11 @@ pub struct WebSource {
 }
 
 impl ServerToolUse {
+    /// Returns true if it found nothing because something went wrong.
+    pub fn is_failed(&self) -> bool {
+        self.error.is_some() && self.sources.is_empty()
+    }
+
     /// Returns the text of its block: the question, and two lines for each source. Titles and
     /// addresses are untrusted, so each is one line without anything hidden.
     pub fn text(&self) -> String {
@@ -61,6 +66,8 @@ impl ServerToolUse {
 pub struct ServerToolBlock {
     /// The tool's name.
     pub name: Box<str>,
+    /// True if the header ends in `(error)`.
+    pub is_error: bool,
     /// Header through closing fence.
     pub lines: Lines,
     /// The lines inside the fence.
@@ -69,7 +76,7 @@ pub struct ServerToolBlock {
 
 /// An answer as its provider sent it. It goes back to this provider in the same form; others get
 /// the message's text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExactAnswer {
     /// The provider.
     pub provider: String,

@@ -107,7 +107,12 @@ impl Painter {
     }
 
     fn server_tool(&mut self, used: &ServerToolBlock) {
-        self.push(used.lines.start, 0, None, "FlemmaToolResult");
+        let header = if used.is_error {
+            "FlemmaToolError"
+        } else {
+            "FlemmaToolResult"
+        };
+        self.push(used.lines.start, 0, None, header);
         self.fences(&used.body);
     }
 

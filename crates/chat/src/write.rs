@@ -43,8 +43,9 @@ pub fn tool_result(id: &str, content: &str, is_error: bool) -> BlockLines {
 /// Returns a use of a server tool.
 pub fn server_tool(used: &ServerToolUse) -> BlockLines {
     let (name, id) = (writable(&used.name), writable(&used.id));
+    let error = if used.is_failed() { " (error)" } else { "" };
     fenced(
-        format!("**Server Tool:** `{name}` (`{id}`)"),
+        format!("**Server Tool:** `{name}` (`{id}`){error}"),
         "",
         &used.text(),
     )

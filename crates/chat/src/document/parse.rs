@@ -398,10 +398,11 @@ impl<'t> Parser<'t> {
 
     /// Parses a use of a server tool. One that is not whole runs nothing and is only text.
     fn server_tool(&mut self, line: usize, content: &[u8]) -> Option<ServerToolBlock> {
-        let (name, _) = scan::server_tool_header(content)?;
+        let (name, is_error) = scan::server_tool_header(content)?;
         let (_, body) = self.body(line)?;
         Some(ServerToolBlock {
             name: name.into(),
+            is_error,
             lines: line..body.end + 1,
             body,
         })

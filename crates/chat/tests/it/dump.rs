@@ -57,7 +57,8 @@ fn block(document: &Document<'_>, message: &Message, block: &Block) -> Option<St
         }
         Block::ServerTool(it) => {
             let text = document.lossy(it.body.clone());
-            format!("server tool {} {}", it.name, quoted(&text))
+            let error = if it.is_error { " error" } else { "" };
+            format!("server tool {}{error} {}", it.name, quoted(&text))
         }
         Block::Thinking(it) => thinking(document, it),
         Block::TextBreak(_) => "break".to_owned(),

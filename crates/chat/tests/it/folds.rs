@@ -484,3 +484,31 @@ fn every_placeholder_has_a_preview() {
         }
     }
 }
+
+#[test]
+fn a_server_tool_that_failed_looks_like_a_result_that_failed() {
+    let used = |error: bool| {
+        let end = if error { " (error)" } else { "" };
+        format!("@Assistant:\n**Server Tool:** `web_search` (`a`){end}\n\n```\nneovim\n```\n")
+    };
+    for (error, label, group, class) in [
+        (false, "✓ web_search", "FlemmaToolResult", "\"result\""),
+        (
+            true,
+            "✗ web_search",
+            "FlemmaToolError",
+            "\"result error\" open",
+        ),
+    ] {
+        let text = Text::from(used(error).as_str());
+        let document = Document::parse(&text);
+        let mut folds = (0..part_count(&document)).flat_map(|at| part(&document, at, &[]).folds);
+        let fold = folds.find(|it| it.kind.is_inner()).unwrap();
+        let said = fold_text(&document, &fold, &crate::Tools, |_, _| None);
+        assert_eq!((said.label.as_ref(), said.group), (label, group));
+        assert_eq!(fold.must_show, error);
+        assert_eq!(spans(&document, 1..2)[0].group, group);
+        let page = chat::html::page(&document, &crate::Tools).join("\n");
+        assert!(page.contains(&format!("<details class={class}>")), "{page}");
+    }
+}
