@@ -203,6 +203,7 @@ mod model {
         let answer = chat.split_once("@Assistant:\n").unwrap().1.to_owned();
         let (answer, rest) = answer.rsplit_once("\n\n@You:\n").unwrap();
         assert_eq!(rest.trim(), "", "{chat}");
+        let answer = answer.split("\n\n<!-- flemma:aborted").next().unwrap();
         assert!(answer.chars().any(char::is_alphabetic), "{chat}");
         answer.to_owned()
     }
