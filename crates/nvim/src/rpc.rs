@@ -84,7 +84,7 @@ pub fn connect(incoming: mpsc::UnboundedSender<FromEditor>) -> (Sender, impl Fut
     let (frames, queue) = mpsc::unbounded_channel();
     let (input, output) = standard();
     tokio::spawn(async move {
-        if let Err(error) = write_frames(queue, output).await {
+        if let Err(error) = write_frames(queue, output, EVENT_WAIT).await {
             tracing::info!(%error, "Neovim has stopped reading");
         }
     });
@@ -124,6 +124,7 @@ pub async fn read_first() {
 async fn write_frames(
     mut queue: mpsc::UnboundedReceiver<Outgoing>,
     mut output: impl tokio::io::AsyncWrite + Unpin,
+    wait: Duration,
 ) -> io::Result<()> {
     // Those that wait, and how long.
     let (mut events, mut due) = (Messages::default(), Instant::now());
@@ -136,13 +137,16 @@ async fn write_frames(
         let mut bytes = Vec::new();
         let mut messages = Messages::default();
         let mut next = received.flatten();
+        // What was sent before an event is not what it waits for.
+        let mut has_come = is_closed;
         // Each frame costs Neovim an iteration of its event loop, so messages are combined.
         while let Some(outgoing) = next {
+            has_come |= events.count > 0 && !matches!(outgoing, Outgoing::Event(_));
             match outgoing {
                 Outgoing::Message(message) => messages.add(&message),
                 Outgoing::Event(event) => {
                     if events.count == 0 {
-                        due = Instant::now() + EVENT_WAIT;
+                        due = Instant::now() + wait;
                     }
                     events.add(&event);
                 }
@@ -155,8 +159,7 @@ async fn write_frames(
             let has_room = bytes.len() + messages.bytes.len() < MAX_COMBINED;
             next = has_room.then(|| queue.try_recv().ok()).flatten();
         }
-        let has_messages = messages.count > 0 || !bytes.is_empty();
-        if has_messages || is_closed || Instant::now() >= due {
+        if has_come || Instant::now() >= due {
             messages.append(&mut events);
         }
         messages.end(&mut bytes)?;
@@ -369,6 +372,8 @@ mod windows {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use tokio::io::AsyncReadExt;
+
     use super::*;
 
     #[test]
@@ -441,44 +446,57 @@ mod tests {
         assert_eq!((frame, rest), (expected, [].as_slice()));
     }
 
-    /// Returns the frames that are written, with the names of their messages.
-    async fn written(send: impl FnOnce(&Sender)) -> Vec<Vec<String>> {
-        let (frames, queue) = mpsc::unbounded_channel();
-        let sender = Sender(frames);
-        send(&sender);
-        drop(sender);
-        let mut out = Vec::new();
-        write_frames(queue, &mut out).await.unwrap();
-        let (mut rest, mut frames) = (out.as_slice(), Vec::new());
-        while !rest.is_empty() {
-            let frame = rmpv::decode::read_value(&mut rest).unwrap();
+    /// No test takes so long.
+    const LONG: Duration = Duration::from_secs(600);
+
+    /// Returns the names of the messages of each frame.
+    fn names(mut frames: &[u8]) -> Vec<Vec<String>> {
+        let mut all = Vec::new();
+        while !frames.is_empty() {
+            let frame = rmpv::decode::read_value(&mut frames).unwrap();
             let messages = frame[2][1][0].as_array().unwrap().iter();
-            frames.push(messages.map(|it| it[0].as_str().unwrap().into()).collect());
+            all.push(messages.map(|it| it[0].as_str().unwrap().into()).collect());
         }
-        frames
+        all
+    }
+
+    /// Reads `count` bytes, or all if there is no number.
+    async fn read_from(neovim: &mut tokio::io::DuplexStream, count: Option<usize>) -> Vec<u8> {
+        let mut bytes = vec![0; count.unwrap_or_default()];
+        neovim.read_exact(&mut bytes).await.unwrap();
+        if count.is_none() {
+            neovim.read_to_end(&mut bytes).await.unwrap();
+        }
+        bytes
     }
 
     #[tokio::test]
-    async fn autocommands_run_after_the_edits_that_are_sent_with_them() {
-        let frames = written(|sender| {
-            sender.send("usage", &1);
-            sender.send_event(&2);
-            sender.send("apply", &3);
-        });
-        assert_eq!(frames.await, [["usage", "apply", "event"]]);
-        assert_eq!(written(|it| it.send_event(&1)).await, [["event"]]);
+    async fn autocommands_run_after_the_edits_that_are_sent_right_after_them() {
+        let (frames, queue) = mpsc::unbounded_channel();
+        let (mut neovim, output) = tokio::io::duplex(4096);
+        let sender = Sender(frames);
+        sender.send("usage", &1);
+        sender.send_event(&2);
+        tokio::spawn(write_frames(queue, output, LONG));
+        // What was sent before is written at once.
+        let mut out = read_from(&mut neovim, Some(1)).await;
+        sender.send("apply", &3);
+        sender.send_event(&4);
+        drop(sender);
+        out.extend(read_from(&mut neovim, None).await);
+        assert_eq!(
+            names(&out),
+            [vec!["usage"], vec!["apply", "event", "event"]]
+        );
     }
 
     #[tokio::test]
     async fn an_autocommand_runs_if_nothing_follows() {
         let (frames, queue) = mpsc::unbounded_channel();
-        let (mut neovim, output) = tokio::io::duplex(1024);
-        tokio::spawn(write_frames(queue, output));
+        let (mut neovim, output) = tokio::io::duplex(4096);
+        tokio::spawn(write_frames(queue, output, EVENT_WAIT));
         Sender(frames.clone()).send_event(&1);
-        let mut first = [0];
-        tokio::io::AsyncReadExt::read_exact(&mut neovim, &mut first)
-            .await
-            .unwrap();
+        read_from(&mut neovim, Some(1)).await;
         assert!(!frames.is_closed());
     }
 
