@@ -180,18 +180,35 @@ fn a_file_that_is_not_an_image_in_spite_of_its_name_is_reported_as_such() {
 
 /// A PDF with so many empty pages.
 fn pdf(count: usize) -> String {
+    pdf_with(count, Vec::new())
+}
+
+/// A document whose 250,000 objects are one large array, which is in it once.
+fn bomb() -> String {
+    let index = "1 0 ".repeat(250_000);
+    let array = format!("[{}]", "0 ".repeat(1_000_000));
+    let (first, length) = (index.len(), index.len() + array.len());
+    let objects = format!(
+        "<</Type/ObjStm/N 250000/First {first}/Length {length}>>\nstream\n{index}{array}\nendstream"
+    );
+    pdf_with(1, vec![objects])
+}
+
+/// A document with this many pages, and with these objects.
+fn pdf_with(count: usize, more: Vec<String>) -> String {
     let kids: Vec<String> = (0..count).map(|page| format!("{} 0 R", page + 3)).collect();
     let page = "<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>".to_owned();
     let catalog = "<</Type/Catalog/Pages 2 0 R>>".to_owned();
     let tree = format!("<</Type/Pages/Count {count}/Kids[{}]>>", kids.join(" "));
     let mut text = "%PDF-1.4\n".to_owned();
     let mut table = String::new();
-    let objects = [catalog, tree].into_iter().chain(vec![page; count]);
-    for (at, object) in objects.enumerate() {
+    let (mut size, pages) = (1, vec![page; count]);
+    for object in [catalog, tree].into_iter().chain(pages).chain(more) {
         table.push_str(&format!("{:010} 00000 n \n", text.len()));
-        text.push_str(&format!("{} 0 obj\n{object}\nendobj\n", at + 1));
+        text.push_str(&format!("{size} 0 obj\n{object}\nendobj\n"));
+        size += 1;
     }
-    let (start, size) = (text.len(), count + 3);
+    let start = text.len();
     format!(
         "{text}xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<</Size {size}/Root 1 0 R>>\n\
          startxref\n{start}\n%%EOF\n"
@@ -206,12 +223,14 @@ fn pages_of_a_pdf_are_sent_and_too_many_are_asked_about() {
         Answer::new()
             .tool_use("toolu_1", "read", &file("book.pdf"))
             .tool_use("toolu_2", "read", &page)
-            .tool_use("toolu_3", "read", &file("huge.png")),
+            .tool_use("toolu_3", "read", &file("huge.png"))
+            .tool_use("toolu_4", "read", &file("bomb.pdf")),
         Answer::says("Two empty pages."),
     ]);
     let provider = provider.strict(Strict::anthropic_without_dropping());
     let options = json!({"model": "claude-opus-5-5", "tools": {"require_approval": false}});
     let setup = with_options(&provider, options).with("book.pdf", pdf(25));
+    let setup = setup.with("bomb.pdf", bomb());
     let editor = setup.file("question.chat", QUESTION).start();
     // It takes no space on the disk.
     let huge = std::fs::File::create(editor.dir().join("huge.png")).unwrap();
@@ -233,6 +252,11 @@ fn pages_of_a_pdf_are_sent_and_too_many_are_asked_about() {
     let said = result(&editor, "toolu_3");
     assert!(
         said.contains("huge.png is an image of 200.0 MB, over the limit of 20.0 MB."),
+        "{said}"
+    );
+    let said = result(&editor, "toolu_4");
+    assert!(
+        said.contains("bomb.pdf cannot be read as a PDF: that takes more than 512.0 MB of memory"),
         "{said}"
     );
     assert_eq!(provider.refusals(), [""; 0]);

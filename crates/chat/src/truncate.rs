@@ -198,7 +198,7 @@ fn count_lines(text: &str) -> usize {
     if text.is_empty() {
         return 0;
     }
-    text.bytes().filter(|&byte| byte == b'\n').count() + 1
+    memchr::memchr_iter(b'\n', text.as_bytes()).count() + 1
 }
 
 #[cfg(test)]

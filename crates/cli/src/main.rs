@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Some((first, rest)) if first == tools::LEASH => return tools::hold_leash(rest),
         Some((first, rest)) if first == tools::VIEW => return tools::hold_view(rest),
         Some((first, rest)) if first == tools::OUTLET => return tools::open_outlet(rest),
+        Some((first, rest)) if first == tools::PAGES => return tools::read_pages(rest),
         _ => {}
     }
     let start = match supervise::start(&mut words) {

@@ -82,6 +82,7 @@ pub use models::{ModelMessage, ModelRequest, Models};
 pub use names::{fold, folded};
 pub use nested::Nested;
 pub use output::{TextEnd, within_limits};
+pub use pdf::{PAGES, read_pages};
 pub use pictures::{result_file, sniffed};
 pub use private::{TemporaryFile, TemporaryFolder, TemporaryPath, sweep as sweep_unfinished};
 pub use process::{

@@ -1,8 +1,13 @@
 //! Pages of PDF documents that models look at.
 //!
-//! Blocking, because a document is read as a whole.
+//! Blocking, because a document is read as a whole. The host reads it in a process of its own, because
+//! a small file can say that it has any number of objects, and the parser has no limit for all of them.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fmt;
+use std::io::{self, Read, Write};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use base64::Engine;
@@ -10,7 +15,9 @@ use base64::engine::general_purpose::STANDARD;
 use chat::prompt::{Attachment, Content};
 use chat::result_files::{ResultFile, line};
 use chat::truncate::format_size;
-use lopdf::{Document, LoadOptions};
+use lopdf::{Document, LoadOptions, Object, ObjectId};
+
+use crate::process::own_program;
 
 /// Maximum bytes of a PDF file (32 MB).
 pub(crate) const MAX_FILE: u64 = 32 * 1024 * 1024;
@@ -25,6 +32,13 @@ const MAX_STREAM: usize = 8 * 1024 * 1024;
 /// Entries of the catalog that are needed to draw pages. The others, such as bookmarks, name pages
 /// that are left out.
 const CATALOG: [&[u8]; 4] = [b"Type", b"Version", b"Pages", b"OCProperties"];
+
+/// The first argument of the process that reads a document; see [`read_pages`].
+pub const PAGES: &str = "--pages";
+/// Maximum bytes of memory of that process (512 MB), 16 times the largest file.
+const MEMORY: u64 = 512 * 1024 * 1024;
+/// Maximum seconds of processor time of that process.
+const SECONDS: u64 = 20;
 
 /// Held while a document is read, so that several calls need the memory of one.
 static READING: Mutex<()> = Mutex::new(());
@@ -69,27 +83,21 @@ pub(crate) fn result_file(
     asked: Option<Pages>,
 ) -> Result<ResultFile, String> {
     let _one = READING.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut document = loaded(&bytes)?;
-    let count = document.get_pages().len();
-    let all = Pages {
-        first: 1,
-        last: count,
+    let (fact, part) = match own_program() {
+        Some(program) => {
+            let mut command = Command::new(program);
+            selected_by(command.arg(PAGES), &bytes, asked)?
+        }
+        None => selected(&bytes, asked)?,
     };
-    let pages = asked.unwrap_or(all);
-    check(pages, count)?;
-    let (fact, bytes) = if pages == all {
-        (plural(count), bytes)
-    } else {
-        let fact = format!("{pages} of {count}");
-        (fact, only(&mut document, pages, count)?)
-    };
+    let bytes = part.unwrap_or(bytes);
     if bytes.len() > MAX_SENT {
         let (size, limit) = (
             format_size(bytes.len() as u64),
             format_size(MAX_SENT as u64),
         );
         return Err(format!(
-            "cannot be shown: {pages} have {size}, over the limit of {limit}. Read fewer pages."
+            "cannot be shown: {fact} have {size}, over the limit of {limit}. Read fewer pages."
         ));
     }
     let digest = blake3::hash(&bytes).to_hex();
@@ -103,6 +111,111 @@ pub(crate) fn result_file(
             },
         },
     })
+}
+
+/// Pages of a document, in words, and the document with only these, unless they are all.
+type Selected = (String, Option<Vec<u8>>);
+
+fn selected(bytes: &[u8], asked: Option<Pages>) -> Result<Selected, String> {
+    let mut document = loaded(bytes)?;
+    let count = document.get_pages().len();
+    let all = Pages {
+        first: 1,
+        last: count,
+    };
+    let pages = asked.unwrap_or(all);
+    check(pages, count)?;
+    if pages == all {
+        return Ok((plural(count), None));
+    }
+    let fact = format!("{pages} of {count}");
+    Ok((fact, Some(only(&mut document, pages, count)?)))
+}
+
+/// Does the same in a process, whose program calls [`read_pages`].
+fn selected_by(
+    command: &mut Command,
+    bytes: &[u8],
+    asked: Option<Pages>,
+) -> Result<Selected, String> {
+    let asked = asked.map(|it| format!("{}-{}", it.first, it.last));
+    let child = command
+        .args(asked)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let ran = child.and_then(|mut child| {
+        let input = child.stdin.take();
+        std::thread::scope(|scope| {
+            // If this fails, the process has ended and says why.
+            scope.spawn(move || input.map(|mut it| it.write_all(bytes)));
+            child.wait_with_output()
+        })
+    });
+    let ran =
+        ran.map_err(|error| format!("cannot be read, because no process can do it: {error}."))?;
+    let said = ran.stdout;
+    match ran.status.code() {
+        Some(0) => {
+            let end = said.iter().position(|byte| *byte == b'\n');
+            let (fact, part) = said.split_at(end.unwrap_or(said.len()));
+            let part = part.get(1..).filter(|it| !it.is_empty());
+            let fact = String::from_utf8_lossy(fact).into_owned();
+            Ok((fact, part.map(<[u8]>::to_vec)))
+        }
+        Some(1) if !said.is_empty() => Err(String::from_utf8_lossy(&said).into_owned()),
+        _ => Err(format!(
+            "cannot be read as a PDF: that takes more than {} of memory or {SECONDS} seconds.",
+            format_size(MEMORY)
+        )),
+    }
+}
+
+/// Runs as a process that reads a document from its standard input, within limits of memory and time.
+/// `words` are the pages, if not all. Writes what these are and, on the next line, the document with only
+/// these, unless they are all; or why that is not possible.
+pub fn read_pages(words: &[OsString]) -> ExitCode {
+    limit();
+    let asked = words.first().and_then(|it| Pages::parse(it.to_str()?));
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().read_to_end(&mut bytes);
+    let found = match read {
+        Ok(_) => selected(&bytes, asked),
+        Err(error) => Err(format!("cannot be read: {error}.")),
+    };
+    let mut output = io::stdout().lock();
+    let (said, code) = match found {
+        Ok((fact, part)) => {
+            let line = format!("{fact}\n").into_bytes();
+            ([line, part.unwrap_or_default()].concat(), ExitCode::SUCCESS)
+        }
+        Err(why) => (why.into_bytes(), ExitCode::FAILURE),
+    };
+    match output.write_all(&said).and_then(|()| output.flush()) {
+        Ok(()) => code,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Limits this process. Where the system has no such limits, it has none.
+fn limit() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, setrlimit};
+        for (resource, most) in [
+            (Resource::As, MEMORY),
+            (Resource::Cpu, SECONDS),
+            (Resource::Core, 0),
+        ] {
+            let most = Rlimit {
+                current: Some(most),
+                maximum: Some(most),
+            };
+            let _ = setrlimit(resource, most);
+        }
+    }
 }
 
 fn loaded(bytes: &[u8]) -> Result<Document, String> {
@@ -150,6 +263,9 @@ fn only(document: &mut Document, pages: Pages, count: usize) -> Result<Vec<u8>, 
     for key in unneeded {
         catalog.remove(&key);
     }
+    if has_loop(document) {
+        return Err("cannot be read as a PDF: its page tree has a loop.".to_owned());
+    }
     document.delete_pages(&left_out);
     document.prune_objects();
     let mut bytes = Vec::new();
@@ -157,6 +273,26 @@ fn only(document: &mut Document, pages: Pages, count: usize) -> Result<Vec<u8>, 
         .save_to(&mut bytes)
         .map_err(|error| failed(&error))?;
     Ok(bytes)
+}
+
+/// Returns true if a page is above itself, where the parser would search without end.
+fn has_loop(document: &Document) -> bool {
+    let parent = |id: ObjectId| {
+        let page = document.get_dictionary(id).ok()?;
+        page.get(b"Parent").and_then(Object::as_reference).ok()
+    };
+    let mut known = HashSet::new();
+    document.get_pages().into_values().any(|page| {
+        let (mut above, mut next) = (HashSet::new(), Some(page));
+        while let Some(id) = next.filter(|it| !known.contains(it)) {
+            if !above.insert(id) {
+                return true;
+            }
+            next = parent(id);
+        }
+        known.extend(above);
+        false
+    })
 }
 
 fn plural(count: usize) -> String {
@@ -259,6 +395,21 @@ mod tests {
         assert_eq!(
             failed(pages("29-31")),
             "has 30 pages, but you asked for pages 29-31."
+        );
+    }
+
+    #[test]
+    fn pages_above_themselves_are_no_search_without_end() {
+        let mut document = Document::load_mem(&pdf(2)).unwrap();
+        let tree = document.catalog().unwrap().get(b"Pages").unwrap();
+        let tree = tree.as_reference().unwrap();
+        let pages_of = document.get_object_mut(tree).unwrap();
+        pages_of.as_dict_mut().unwrap().set("Parent", tree);
+        let mut bytes = Vec::new();
+        document.save_to(&mut bytes).unwrap();
+        assert_eq!(
+            result_file("a.pdf", bytes, pages("1")).unwrap_err(),
+            "cannot be read as a PDF: its page tree has a loop."
         );
     }
 

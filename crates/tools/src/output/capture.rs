@@ -96,6 +96,11 @@ impl Capture {
         self.overflow.path()
     }
 
+    /// Writes what the file lacks so far.
+    pub(crate) async fn flush(&mut self) {
+        self.overflow.flush().await;
+    }
+
     /// Ends the output. An incomplete character becomes `U+FFFD`.
     pub(crate) async fn finish(mut self) -> Captured {
         let last = as_text(&self.unfinished);
@@ -144,12 +149,13 @@ impl Capture {
     }
 
     fn count(&mut self) {
-        let ink = self.latest.trim_end();
+        let (ink, blank) = self.latest.split_at(self.latest.trim_end().len());
         if !ink.is_empty() {
             self.has_ink = true;
-            self.newlines_at_ink = self.newlines + newlines(ink);
+            self.newlines += newlines(ink);
+            self.newlines_at_ink = self.newlines;
         }
-        self.newlines += newlines(&self.latest);
+        self.newlines += newlines(blank);
     }
 }
 
@@ -184,7 +190,7 @@ fn cut(text: &mut String) -> bool {
 }
 
 fn newlines(text: &str) -> usize {
-    text.bytes().filter(|&byte| byte == b'\n').count()
+    memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
 fn as_text(bytes: &[u8]) -> String {
@@ -293,6 +299,14 @@ impl Overflow {
                 |error| State::Lost(error.to_string()),
                 |()| State::Full(path),
             );
+        }
+    }
+
+    async fn flush(&mut self) {
+        if let State::Open { file, .. } = &mut self.state
+            && let Err(error) = file.flush().await
+        {
+            self.state = State::Lost(error.to_string());
         }
     }
 

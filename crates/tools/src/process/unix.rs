@@ -15,8 +15,8 @@ use rustix::process::{Signal, WaitOptions, wait};
 use tokio::runtime::Handle;
 
 use self::leash::Leash;
-pub(crate) use self::leash::leash_program;
 pub use self::leash::{LEASH, hold_leash, leash_beside, leash_with};
+pub(crate) use self::leash::{leash_program, own_program};
 use self::tree::{Tree, is_leash, kill, pid, started_by_us};
 use super::{ProcessMark, spawn};
 use crate::sandbox::DIE_WITH_PARENT;

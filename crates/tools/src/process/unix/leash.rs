@@ -61,6 +61,13 @@ pub(crate) fn leash_program() -> Option<PathBuf> {
     PROGRAM.get().filter(|it| it.exists()).cloned()
 }
 
+/// This program, if it is `flemma`, which has more to do as a process of its own than hold leashes.
+/// `None` in other programs.
+pub(crate) fn own_program() -> Option<&'static Path> {
+    // An update may have removed the file.
+    PROGRAM.get().map(|_| Path::new("/proc/self/exe"))
+}
+
 /// The path of the small program beside this program, `own`. It may not exist.
 pub fn leash_beside(own: &Path) -> PathBuf {
     own.with_file_name("flemma-leash")
