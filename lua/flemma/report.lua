@@ -203,7 +203,8 @@ function M.report(message)
   vim.keymap.set("n", "<CR>", function()
     enter(buffer)
   end, { buffer = buffer, desc = "Open what this line is about" })
-  if next(targets[buffer].jobs) then
+  -- Also if there is no job yet.
+  if message.title == "jobs" then
     follow_jobs(buffer)
     vim.keymap.set("n", "x", function()
       stop(buffer)

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::listed_hosts::server;
 use crate::processes::{commands_in, host, signal, wait_commands};
 use crate::sandbox::holds;
-use crate::shell::Shell;
+use crate::shell::{Shell, wait};
 use crate::stage::{QUESTION, ask_with, offline, outcomes, result, wait_end, wait_message};
 use crate::traces::unasked;
 
@@ -206,6 +206,9 @@ fn without_jobs_the_list_says_so_outside_a_chat_too() {
     let editor = offline().start();
     editor.command("Flemma jobs");
     editor.wait_text("There are no background jobs.");
+    // The list follows, and a job may start.
+    let mapped = editor.lua("return vim.fn.maparg('x', 'n')", &json!([]));
+    assert_ne!(mapped, "");
 }
 
 #[test]
@@ -229,6 +232,19 @@ fn a_job_outlives_its_chat_and_ends_with_neovim() {
         );
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn a_job_may_clean_up_when_neovim_ends() {
+    let saved = tempfile::tempdir().unwrap();
+    let path = saved.path().join("saved");
+    let mut options = unasked();
+    options["sandbox"] = json!({"enabled": false});
+    let script = "trap 'echo > \"$saved\"; exit' TERM; while :; do sleep 0.01; done";
+    let script = format!("saved={}; {script}", path.display());
+    let (editor, _provider, _) = with_job(&script, options);
+    editor.request("nvim_input", json!([":qa!<CR>"]));
+    wait("the job's last act", || path.exists());
 }
 
 #[test]

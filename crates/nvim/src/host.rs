@@ -25,6 +25,7 @@ use session::usage::{UsageHistory, log as usage_log};
 use session::{EditorInput, Input, known_chats, mcp_servers, queries, switch};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
 use tools::sources::{Catalogue, Change, Sources};
 use tools::{Precedence, state_dir};
 
@@ -462,6 +463,8 @@ fn is_empty(words: &Value) -> bool {
     words.as_object().is_none_or(|it| it.is_empty())
 }
 
+/// Maximum time for jobs to end at the end.
+const LAST_JOBS: Duration = Duration::from_millis(1500);
 /// Maximum time for writes of the log at the end.
 const LAST_WRITES: Duration = Duration::from_secs(2);
 
@@ -523,10 +526,12 @@ async fn live(
                 message => host.receive(message),
             },
             change = host.next_change() => host.take_change(change),
-            () = &mut channel => return,
-            () = termination.next() => return,
+            () = &mut channel => break,
+            () = termination.next() => break,
         }
     }
+    // Servers may clean up, and checkpoints close. Neovim waits for the host for two seconds.
+    let _ = timeout(LAST_JOBS, host.shared().jobs.stop_all()).await;
 }
 
 impl Host {

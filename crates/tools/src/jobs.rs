@@ -15,8 +15,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use self::log::Log;
 pub use self::log::LogPart;
+use self::log::{Log, NewLines};
 use crate::progress::Progress;
 
 /// Precedes the command in the description of a call that asks for a job.
@@ -147,8 +147,10 @@ impl Jobs {
         let jobs = self.lock().clone();
         let running: Vec<_> = jobs.into_iter().filter(|it| it.is_running()).collect();
         running.iter().for_each(|it| it.cancel.cancel());
+        let until = Instant::now() + STOP_WITHIN;
         for job in &running {
-            job.wait_for_end(STOP_WITHIN).await;
+            job.wait_for_end(until.saturating_duration_since(Instant::now()))
+                .await;
         }
         running.iter().map(|it| it.name.clone()).collect()
     }
@@ -290,16 +292,23 @@ impl Job {
             return format!("The command runs in the background as {name}. {rest}");
         }
         let new = self.state().log.take_new(false);
-        let before = if new.text.is_empty() {
-            String::new()
-        } else {
-            new.text + "\n\n"
-        };
+        let mut before = self.left_out(&new).unwrap_or_default();
+        if !new.text.is_empty() {
+            before += &(new.text + "\n\n");
+        }
         let age = duration(self.started.elapsed());
         format!(
             "{before}[The command has not ended after {age}. At its time limit, the user let it run on in the \
              background as {name}. {rest}]"
         )
+    }
+
+    /// Says that lines before these are left out, and where they are.
+    fn left_out(&self, new: &NewLines) -> Option<String> {
+        let file = new.is_cut.then(|| self.state().log.file.clone())?;
+        let place = file.map(|it| format!(" The first 100 MB of the output: {}", it.display()));
+        let place = place.unwrap_or_default();
+        Some(format!("[Lines before these are left out.{place}]\n\n"))
     }
 
     /// Notes that its process runs.
@@ -426,19 +435,13 @@ impl Job {
         let mut state = self.state();
         let end = state.end.clone();
         let new = state.log.take_new(end.is_some());
-        let file = state.log.file.clone();
         drop(state);
-        let mut parts = Vec::new();
-        if new.is_cut {
-            let place = file.map(|it| format!(" The first 100 MB of the output: {}", it.display()));
-            let place = place.unwrap_or_default();
-            parts.push(format!("[Lines before these are left out.{place}]"));
-        }
-        parts.push(if new.text.is_empty() {
-            "(no new output)".to_owned()
+        let left_out = self.left_out(&new).unwrap_or_default();
+        let mut parts = vec![if new.text.is_empty() {
+            left_out + "(no new output)"
         } else {
-            new.text
-        });
+            left_out + &new.text
+        }];
         if !new.unfinished.is_empty() {
             parts.push(format!(
                 "[Line that is not complete yet: {}]",

@@ -74,8 +74,10 @@ pub(super) struct Supervised {
     chunk: Vec<u8>,
     is_open: bool,
     /// True if output is kept. After a cancel it is read and discarded, so that the result is
-    /// what the user saw when pressing the key.
+    /// what the user saw when pressing the key. A job has no such result, and its last words count.
     keeps: bool,
+    /// Why the command could not become a job, although the user wanted that.
+    refused: Option<String>,
 }
 
 impl Supervised {
@@ -91,6 +93,7 @@ impl Supervised {
             chunk: Vec::with_capacity(CHUNK),
             is_open: true,
             keeps: true,
+            refused: None,
         }
     }
 
@@ -102,7 +105,7 @@ impl Supervised {
         }
         let end = self.follow(limit).await;
         let by_itself = matches!(end, CommandEnd::Exited(_));
-        self.keeps = !matches!(end, CommandEnd::Cancelled);
+        self.keeps = self.is_job() || !matches!(end, CommandEnd::Cancelled);
         // The cheap test first: most commands leave nothing behind.
         let stopped = if by_itself && self.running.held.confirm_gone() {
             self.running.held.left()
@@ -119,6 +122,7 @@ impl Supervised {
         Report {
             captured: self.capture.finish().await,
             end,
+            refused: self.refused,
             leftovers: if by_itself { stopped } else { 0 },
         }
     }
@@ -163,17 +167,21 @@ impl Supervised {
         }
     }
 
+    fn is_job(&self) -> bool {
+        self.job.as_ref().is_some_and(|it| it.is_in_background())
+    }
+
     /// Lets the command run on as a job. Returns false if that is not possible.
     fn detach(&mut self) -> bool {
-        let is_detached = self
-            .job
-            .as_ref()
-            .is_some_and(|it| it.detach(&self.jobs).is_ok());
-        if is_detached {
+        let Some(job) = &self.job else {
+            return false;
+        };
+        self.refused = job.detach(&self.jobs).err();
+        if self.refused.is_none() {
             // Its call has a result, so live output is no longer shown there.
             self.live = Live::new(Progress::default());
         }
-        is_detached
+        self.refused.is_none()
     }
 
     /// Reads the rest of the pipe for at most [`DRAIN`].
@@ -199,6 +207,10 @@ impl Supervised {
                 if let Some(file) = self.capture.file() {
                     job.has_file(file);
                 }
+            }
+            // Its file is read while it runs. A flood is still written in blocks.
+            if self.is_job() && self.chunk.len() < CHUNK {
+                self.capture.flush().await;
             }
         }
         self.chunk.clear();
@@ -234,6 +246,8 @@ pub(super) struct Report {
     pub end: CommandEnd,
     /// Background processes that were stopped after it.
     pub leftovers: usize,
+    /// Why it did not run on as a job, although the user wanted that.
+    pub refused: Option<String>,
 }
 
 impl Report {
@@ -270,10 +284,16 @@ impl Report {
                     hindered: None,
                 })
             }
-            CommandEnd::TimedOut(limit) => Err(ToolError::Failed(format!(
-                "{content}\n\nCommand timed out after {} seconds and was stopped.",
-                limit.as_secs_f64()
-            ))),
+            CommandEnd::TimedOut(limit) => {
+                let refused = self.refused.map(|why| {
+                    format!(" The user wanted it to run on in the background, but that was not possible: {why}")
+                });
+                Err(ToolError::Failed(format!(
+                    "{content}\n\nCommand timed out after {} seconds and was stopped.{}",
+                    limit.as_secs_f64(),
+                    refused.unwrap_or_default()
+                )))
+            }
             CommandEnd::Cancelled if self.captured.text.is_empty() => Err(ToolError::Cancelled),
             // The user has seen the output, and the model needs to know what was done so far.
             CommandEnd::Cancelled => Err(ToolError::CancelledAfter(content)),

@@ -102,6 +102,29 @@ async fn a_job_that_ignores_sigterm_is_killed() {
 }
 
 #[tokio::test]
+async fn what_a_job_prints_when_it_is_stopped_is_not_lost() {
+    let place = TestFolder::new();
+    let script = "trap 'echo saved; exit' TERM; echo ready; while :; do sleep 0.01; done";
+    let name = start(&place, script).await;
+    let said = output(&place, &name, 60).await;
+    assert!(said.starts_with("ready\n"), "{said}");
+    let said = place.done("job_stop", json!({"name": name})).await;
+    assert!(said.contains("saved\n"), "{said}");
+}
+
+#[tokio::test]
+async fn the_file_with_the_output_can_be_read_while_the_job_runs() {
+    let place = TestFolder::new();
+    let name = start(&place, "seq 1 3000; exec sleep 1000").await;
+    let said = output(&place, &name, 60).await;
+    let (notice, _) = said.split_once("]\n\n").unwrap();
+    let path = notice.rsplit(": ").next().unwrap();
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.starts_with("1\n2\n"), "{text:.100}");
+    assert_eq!(place.ctx.exec.jobs.stop_all().await, [name]);
+}
+
+#[tokio::test]
 async fn a_flood_is_kept_within_bounds() {
     let place = TestFolder::new();
     let name = start(&place, "seq 1 3000000; echo end").await;
@@ -248,22 +271,42 @@ impl Elicitation for Replies {
 async fn before_its_time_limit_the_user_decides_whether_a_command_becomes_a_job() {
     let script = "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; exit 5";
     let input = json!({"label": "", "command": script, "timeout": 11});
+    let flood = json!({"label": "", "command": "seq 1 3000; exec sleep 1000", "timeout": 11});
     let place = |reply| {
         let mut place = TestFolder::new();
         place.ctx.user.is_asked_about_jobs = true;
         place.ctx.user.elicitation = Arc::new(Replies(reply));
         place
     };
-    let (yes, no, none) = (
-        place(Some(FormReply::Accepted(Map::new()))),
+    let accepted = || place(Some(FormReply::Accepted(Map::new())));
+    let (yes, no, none, flooded, full) = (
+        accepted(),
         place(Some(FormReply::Declined)),
         place(None),
+        accepted(),
+        accepted(),
     );
-    let (said, declined, unanswered) = tokio::join!(
+    for _ in 0..16 {
+        start(&full, "exec sleep 1000").await;
+    }
+    let (said, declined, unanswered, cut, refused) = tokio::join!(
         yes.done("bash", input.clone()),
         no.failed("bash", input.clone()),
         none.failed("bash", input.clone()),
+        flooded.done("bash", flood),
+        full.failed("bash", input.clone()),
     );
+    assert!(
+        cut.starts_with("[Lines before these are left out. The first 100 MB of the output: "),
+        "{cut:.200}"
+    );
+    assert!(
+        refused.contains("but that was not possible: 16 background jobs are running"),
+        "{refused}"
+    );
+    for place in [flooded, full] {
+        place.ctx.exec.jobs.stop_all().await;
+    }
     for stopped in [declined, unanswered] {
         assert_eq!(
             stopped,
