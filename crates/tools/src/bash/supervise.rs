@@ -116,14 +116,21 @@ impl Supervised {
         // Reaps the shell, unless it has exited by itself.
         let _ = timeout(REAP, self.running.held.reap()).await;
         self.live.send();
+        let leftovers = if by_itself { stopped } else { 0 };
         if let Some(job) = &self.job {
-            job.exited(end.clause());
+            // A command that became a job does not wait for what it left.
+            let left = match leftovers {
+                0 => String::new(),
+                1 => ", and a process that it had left running was stopped".to_owned(),
+                count => format!(", and {count} processes that it had left running were stopped"),
+            };
+            job.exited(end.clause() + &left);
         }
         Report {
             captured: self.capture.finish().await,
             end,
             refused: self.refused,
-            leftovers: if by_itself { stopped } else { 0 },
+            leftovers,
         }
     }
 

@@ -269,7 +269,7 @@ impl Elicitation for Replies {
 
 #[tokio::test]
 async fn before_its_time_limit_the_user_decides_whether_a_command_becomes_a_job() {
-    let script = "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; exit 5";
+    let script = "sleep 3000 >/dev/null 2>&1 & echo one; while [ ! -e go ]; do sleep 0.01; done; echo two; exit 5";
     let input = json!({"label": "", "command": script, "timeout": 11});
     let flood = json!({"label": "", "command": "seq 1 3000; exec sleep 1000", "timeout": 11});
     let place = |reply| {
@@ -327,6 +327,8 @@ async fn before_its_time_limit_the_user_decides_whether_a_command_becomes_a_job(
     let said = output(&yes, &name, 600).await;
     assert_eq!(
         without_time(&said),
-        format!("two\n\n[{name} has ended T: it exited with code 5.]")
+        format!(
+            "two\n\n[{name} has ended T: it exited with code 5, and a process that it had left running was stopped.]"
+        )
     );
 }
