@@ -7,9 +7,10 @@ The arguments say in what it misbehaves or differs: "wrong-issuer" (metadata of 
 "iss-of-another" (in the answer), "no-iss" (although it announces one), "no-pkce" and "plain-pkce"
 (in the metadata), "no-registration", "documents" (takes client metadata documents), "denies",
 "short" (tokens that expire at once), "secret" (clients authenticate), "plain-endpoint" (an
-unencrypted address elsewhere), "moved" (another issuer), "endless" (a stream of events at its address), "without-metadata".
-A request to `/change/HOW` changes that: afterwards it is as `HOW` says. It prints its address, and afterwards a line for each request to the
-authorization server.
+unencrypted address elsewhere), "moved" (another issuer), "endless" (a stream of events at its
+address), "without-metadata", "hidden" (metadata at an address that only a challenge names). A
+request to `/change/HOW` changes that: afterwards it is as `HOW` says. It prints its address, and
+afterwards a line for each request to the authorization server.
 """
 
 import base64
@@ -34,7 +35,14 @@ def base():
 
 
 def issuer():
+    if "hidden" in HOW:
+        # With a path, so that its metadata is not at the server's own address either.
+        return base() + "/hidden"
     return f"http://localhost:{SERVER.server_port}" if "moved" in HOW else base()
+
+
+def resource_path():
+    return "/hidden" if "hidden" in HOW else "/.well-known/oauth-protected-resource/mcp"
 
 
 def log(*words):
@@ -195,7 +203,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def challenge(self, status, **parameters):
-        known = {"resource_metadata": base() + "/.well-known/oauth-protected-resource/mcp", **parameters}
+        known = {"resource_metadata": base() + resource_path(), **parameters}
         words = ", ".join(f'{name}="{value}"' for name, value in known.items())
         self.send(status, WWW_Authenticate=f"Bearer {words}")
 
@@ -204,9 +212,9 @@ class Handler(BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if parts.path.startswith("/.well-known/") and "without-metadata" in HOW:
             self.send(404)
-        elif parts.path == "/.well-known/oauth-protected-resource/mcp":
+        elif parts.path == resource_path():
             self.send(200, {"resource": base() + "/mcp", "authorization_servers": [issuer()], "scopes_supported": ["read"]})
-        elif parts.path == "/.well-known/oauth-authorization-server":
+        elif parts.path == "/.well-known/oauth-authorization-server" + urlsplit(issuer()).path:
             self.send(200, metadata())
         elif parts.path == "/authorize":
             try:

@@ -291,13 +291,44 @@ async fn missing_rights_need_another_login_that_asks_for_them() {
         "{why}"
     );
     assert_eq!(server.status().state, State::NeedsLogin);
-    log_in(&server).await.unwrap();
+    // Also if the login is renewed before, and another process logs in.
+    let other = double.server();
+    assert_eq!(call(&other, "revoke").await, hi());
+    assert_eq!(call(&other, "hello").await, hi());
+    log_in(&double.server()).await.unwrap();
     assert_eq!(call(&server, "write").await, hi());
+    // A later login asks for the rights that the server names then.
+    log_in(&double.server()).await.unwrap();
     let said = double.said();
-    assert!(
-        said.contains(&"authorize client-2 read write".to_owned()),
-        "{said:?}"
+    let asked = said.iter().filter(|it| it.starts_with("authorize"));
+    let asked: Vec<&str> = asked.map(String::as_str).collect();
+    assert_eq!(
+        asked,
+        [
+            "authorize client-1 read",
+            "authorize client-2 read write",
+            "authorize client-3 read"
+        ]
     );
+}
+
+#[tokio::test]
+async fn metadata_that_only_a_challenge_names_is_found_before_and_after_a_login() {
+    let double = double(&["hidden"]);
+    let server = double.server();
+    // Nothing has reached the server before.
+    log_in(&server).await.unwrap();
+    for server in [server, double.server()] {
+        assert_eq!(call(&server, "hello").await, hi());
+        assert_eq!(call(&server, "revoke").await, hi());
+        assert_eq!(call(&server, "hello").await, hi());
+    }
+    // The address that is stored with the login may be gone.
+    double.change("moved").await;
+    let later = double.server();
+    assert!(later.start().await.is_err());
+    log_in(&later).await.unwrap();
+    assert_eq!(call(&later, "hello").await, hi());
 }
 
 #[tokio::test]

@@ -175,7 +175,7 @@ impl StreamableHttpClient for MendingClient {
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        self.check_login(&response)?;
+        self.check_login(&response).await?;
         // Keeps `Retry-After`, which `error_for_status` would drop.
         if let Some(error) = busy(&response) {
             return Err(error.into());
@@ -218,7 +218,7 @@ impl Sent {
 
 impl MendingClient {
     /// Fails if the server requires a login, or one with more rights.
-    fn check_login(&self, response: &Response) -> Result<(), Failure> {
+    async fn check_login(&self, response: &Response) -> Result<(), Failure> {
         let challenge = response.headers().get(WWW_AUTHENTICATE);
         let challenge = challenge.map(|it| String::from_utf8_lossy(it.as_bytes()).into_owned());
         let error = match (response.status(), challenge) {
@@ -241,7 +241,7 @@ impl MendingClient {
             }
         };
         if let (Some(login), Some(challenge)) = (&self.login, error.auth_challenge()) {
-            login.refused(challenge);
+            login.refused(challenge).await;
         }
         Err(error)
     }
@@ -252,7 +252,7 @@ impl MendingClient {
         response: Response,
         sent: &Sent,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        self.check_login(&response)?;
+        self.check_login(&response).await?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);

@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use http::header::CONTENT_TYPE;
 use reqwest::{Method, Response, Url};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, PingRequest, RequestId};
 use rmcp::transport::AuthError;
 use rmcp::transport::auth::{
     AuthClient, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataResolution,
@@ -22,6 +23,7 @@ use rmcp::transport::auth::{
     OAuthClientConfig, OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture,
     OAuthHttpRequest, StoredCredentials, WWWAuthenticateParams,
 };
+use rmcp::transport::streamable_http_client::StreamableHttpClient;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -32,6 +34,7 @@ use tools::is_this_machine;
 
 use super::callback::{Expected, wait_for_answer};
 use super::http::{EVENTS, MendingClient};
+use super::reach::read_headers;
 use super::{Http, READY};
 use crate::definition::clean;
 use crate::spec::{OauthClient, Reach, ServerSpec};
@@ -103,6 +106,8 @@ pub(crate) struct Login {
     /// The key in the store: a digest of the server's identity and its actual URL, so that tokens go to
     /// no other server.
     key: String,
+    /// The headers that the user configured.
+    headers: BTreeMap<String, String>,
     client: OauthClient,
     http: Http,
     state: Mutex<LoginState>,
@@ -125,6 +130,13 @@ struct StoredLogin {
     /// The secret that the authorization server gave the registered client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     client_secret: Option<String>,
+    /// The server's challenge at the time of the login, which may be all that names its metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    challenge: Option<String>,
+    /// The scopes that the server has missed since. The next login, perhaps of another process, asks
+    /// for them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    missing: BTreeSet<String>,
 }
 
 impl StoredLogin {
@@ -168,6 +180,7 @@ impl Login {
             name: spec.name.clone(),
             url: url.clone(),
             key: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            headers: headers.clone(),
             client: oauth.clone(),
             http: http.clone(),
             state: Mutex::default(),
@@ -180,10 +193,36 @@ impl Login {
     }
 
     /// Records that the server refused a request, with its challenge.
-    pub(super) fn refused(&self, challenge: &str) {
-        let mut state = self.lock();
-        state.is_needed = true;
-        state.challenge = Some(challenge.to_owned()).filter(|it| !it.is_empty());
+    pub(super) async fn refused(&self, challenge: &str) {
+        {
+            let mut state = self.lock();
+            state.is_needed = true;
+            state.challenge = Some(challenge.to_owned()).filter(|it| !it.is_empty());
+        }
+        if let Err(error) = self
+            .keep_missing(missing_scopes(&self.url, challenge))
+            .await
+        {
+            let why = explain(&error);
+            tracing::warn!(server = self.name, why, "missing scopes are not stored");
+        }
+    }
+
+    /// Stores scopes that the login lacks.
+    async fn keep_missing(&self, scopes: BTreeSet<String>) -> Result<(), AuthError> {
+        if scopes.is_empty() {
+            return Ok(());
+        }
+        // A renewal in another process would store the login without them.
+        let _lock = self.lock_store().await?;
+        let Some(mut login) = self.usable().await? else {
+            return Ok(());
+        };
+        if login.missing.is_superset(&scopes) {
+            return Ok(());
+        }
+        login.missing.extend(scopes);
+        self.keep(Some(&login)).await
     }
 
     /// Records that the server took a request.
@@ -221,8 +260,7 @@ impl Login {
         let login = self.usable().await.map_err(explained)?;
         self.lock().connected = login.as_ref().map(StoredLogin::owner);
         if let Some(login) = login {
-            let challenge = self.lock().challenge.clone();
-            let found = self.metadata(&manager, challenge.as_deref()).await;
+            let found = self.metadata(&manager, login.challenge.as_deref()).await;
             let metadata = found.map_err(unusable)?;
             let issuer = metadata.issuer.clone();
             // The server could lead the refresh token, or the client's secret, elsewhere.
@@ -283,7 +321,11 @@ impl Login {
     async fn flow(self: &Arc<Self>, visit: &(dyn Fn(&str) + Send + Sync)) -> Result<(), String> {
         let explained = |error: AuthError| explain(&error);
         let mut manager = self.manager().await.map_err(explained)?;
-        let challenge = self.lock().challenge.clone();
+        let challenge = match self.ask().await {
+            Some(challenge) => Some(challenge),
+            // Some servers require a login only for some calls.
+            None => self.lock().challenge.clone(),
+        };
         let metadata = self.metadata(&manager, challenge.as_deref()).await?;
         let issuer = metadata.issuer.clone();
         let takes_documents = metadata
@@ -331,7 +373,11 @@ impl Login {
         if let Some(url) = &self.client.metadata_url {
             request = request.with_client_metadata_url(url);
         }
-        manager.set_credential_store(self.store(issuer.clone(), given));
+        let begun = NewLogin {
+            client_secret: given,
+            challenge,
+        };
+        manager.set_credential_store(self.store(issuer.clone(), Some(begun)));
         let session = AuthorizationSession::new(manager, request).await;
         let session = session.map_err(|(_, error)| explain(&error))?;
         let expected = Expected::of(session.get_authorization_url(), redirect, issuer)?;
@@ -348,6 +394,19 @@ impl Login {
         state.is_needed = false;
         state.challenge = None;
         Ok(())
+    }
+
+    /// Returns the server's challenge to a message without a login. Many servers name their metadata
+    /// only there.
+    async fn ask(&self) -> Option<String> {
+        let client = MendingClient::new((self.http.client)(&self.url).ok()?, None);
+        let headers = read_headers(&self.headers).ok()?;
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let ping = ClientJsonRpcMessage::request(ping, RequestId::Number(0));
+        let sent = client.post_message(self.url.as_str().into(), ping, None, None, headers);
+        let error = timeout(READY, sent).await.ok()?.err()?;
+        let challenge = error.auth_challenge().filter(|it| !it.is_empty());
+        challenge.map(str::to_owned)
     }
 
     /// Returns the metadata of the server's authorization server.
@@ -382,6 +441,8 @@ impl Login {
     /// Checks that requests, and the user's browser, may be sent to an address that the server
     /// names: with encryption to a public host, or to the server's own. A server of this machine may
     /// also name others of this machine, and a server of a private network others of such a network.
+    /// The SDK reads no metadata at an IP address of a private network, so that it must be named there
+    /// by host names.
     async fn check_address(&self, url: &Url) -> Result<(), String> {
         let own = Url::parse(&self.url).ok();
         let own = own.filter(|own| own.host_str() == url.host_str());
@@ -416,19 +477,16 @@ impl Login {
     /// Returns the scopes to request; none if the server's metadata decides.
     async fn scopes(&self, challenge: Option<&str>) -> Vec<String> {
         let mut scopes = self.client.scopes.clone();
-        let url = Url::parse(&self.url).ok();
-        let challenge = challenge.zip(url);
-        let challenge = challenge.map(|(it, url)| WWWAuthenticateParams::parse(it, &url));
-        if let Some(challenge) = challenge.filter(WWWAuthenticateParams::is_insufficient_scope) {
+        let mut missing = challenge.map_or_else(BTreeSet::new, |it| missing_scopes(&self.url, it));
+        let login = self.usable().await.ok().flatten();
+        let granted = login.map(|login| {
+            missing.extend(login.missing);
+            login.credentials.granted_scopes
+        });
+        if !missing.is_empty() {
             // The rights of the present login, and those that were missing.
-            let login = self.usable().await.ok().flatten();
-            scopes.extend(
-                login
-                    .into_iter()
-                    .flat_map(|it| it.credentials.granted_scopes),
-            );
-            let more = challenge.scope.unwrap_or_default();
-            scopes.extend(more.split_whitespace().map(str::to_owned));
+            scopes.extend(granted.into_iter().flatten());
+            scopes.extend(missing);
         }
         let mut seen = BTreeSet::new();
         scopes.retain(|it| seen.insert(it.clone()));
@@ -440,11 +498,11 @@ impl Login {
         AuthorizationManager::new_with_oauth_http_client(self.url.as_str(), http).await
     }
 
-    fn store(self: &Arc<Self>, issuer: Option<String>, secret: Option<String>) -> Store {
+    fn store(self: &Arc<Self>, issuer: Option<String>, begun: Option<NewLogin>) -> Store {
         Store {
             login: self.clone(),
             issuer,
-            secret,
+            begun,
         }
     }
 
@@ -500,6 +558,15 @@ impl Login {
     fn lock(&self) -> MutexGuard<'_, LoginState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the scopes that a server misses according to its challenge.
+fn missing_scopes(server: &str, challenge: &str) -> BTreeSet<String> {
+    let url = Url::parse(server).ok();
+    let challenge = url.map(|url| WWWAuthenticateParams::parse(challenge, &url));
+    let challenge = challenge.filter(WWWAuthenticateParams::is_insufficient_scope);
+    let missing = challenge.and_then(|it| it.scope).unwrap_or_default();
+    missing.split_whitespace().map(str::to_owned).collect()
 }
 
 fn not_safe(address: &str, why: &str) -> String {
@@ -574,8 +641,16 @@ fn explain(error: &AuthError) -> String {
 struct Store {
     login: Arc<Login>,
     issuer: Option<String>,
+    /// The login that is being made; `None` if one is renewed.
+    begun: Option<NewLogin>,
+}
+
+/// What a new login keeps besides its tokens.
+struct NewLogin {
     /// The secret of a client that was just registered.
-    secret: Option<String>,
+    client_secret: Option<String>,
+    /// The server's challenge.
+    challenge: Option<String>,
 }
 
 #[async_trait]
@@ -587,13 +662,25 @@ impl CredentialStore for Store {
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let before = self.login.load().await?;
         let mut login = StoredLogin {
             credentials,
-            client_secret: self.secret.clone(),
+            client_secret: None,
+            challenge: None,
+            missing: BTreeSet::new(),
         };
+        let before = self.login.load().await?;
         if let Some(before) = before.filter(|it| it.owner() == login.owner()) {
-            login.client_secret = login.client_secret.or(before.client_secret);
+            login = StoredLogin {
+                credentials: login.credentials,
+                ..before
+            };
+        }
+        if let Some(begun) = &self.begun {
+            let secret = begun.client_secret.clone();
+            login.client_secret = secret.or(login.client_secret);
+            login.challenge.clone_from(&begun.challenge);
+            // This login has asked for them.
+            login.missing.clear();
         }
         self.login.keep(Some(&login)).await
     }

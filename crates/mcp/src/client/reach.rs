@@ -136,7 +136,7 @@ fn lifecycle() -> ClientLifecycleMode {
     }
 }
 
-fn read_headers<'a>(
+pub(super) fn read_headers<'a>(
     headers: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let mut read = HashMap::new();
