@@ -75,11 +75,11 @@ pub enum Commands {
 }
 
 impl Commands {
-    /// Returns the command that describes a server, in backticks.
+    /// Returns the command that describes a server as it is now, in backticks.
     pub(crate) fn describing(self, server: &str) -> String {
         match self {
             Self::Neovim => format!("`:Flemma mcp {server}`"),
-            Self::Shell => format!("`flemma mcp list {server}`"),
+            Self::Shell => format!("`flemma mcp list --start {server}`"),
         }
     }
 

@@ -119,9 +119,9 @@ impl Tool for ServerTool {
             Called::Answered { text, .. } => Err(ToolError::Failed(text)),
             Called::Cancelled => Err(ToolError::Cancelled),
             Called::Failed(why) => Err(ToolError::Failed(format!(
-                "The MCP server \"{0}\" failed: {why}. The user can inspect it with \
-                 `:Flemma mcp {0}` or `flemma mcp list`.",
-                self.server.spec.name
+                "The MCP server \"{name}\" failed: {why}. The user can inspect it with {command}.",
+                name = self.server.spec.name,
+                command = (self.server.status().commands).describing(&self.server.spec.name)
             ))),
         }
     }

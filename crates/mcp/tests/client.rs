@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Called, Caller, Http, PinnedTools, Reach, Server, ServerEvent, ServerSpec, State};
+use mcp::{
+    Called, Caller, Commands, Http, PinnedTools, Reach, Server, ServerEvent, ServerSpec, State,
+};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tools::{NoElicitation, Progress};
@@ -388,5 +390,20 @@ async fn two_readers_of_a_resource_share_one_request() {
         for read in [one, two, release] {
             assert_eq!(read.unwrap().bytes, b"1");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_message_about_changed_tools_names_a_command_that_shows_the_changes() {
+    for (commands, command) in [
+        (Commands::Neovim, "`:Flemma mcp fake`"),
+        (Commands::Shell, "`flemma mcp list --start fake`"),
+    ] {
+        let spec = fake("well").server.spec.clone();
+        let no_http = Http::new(|_| Err("there is no HTTP here".to_owned()));
+        let http = no_http.with_commands(commands);
+        let server = Server::new(spec, PinnedTools::Lost, http, |_| {});
+        let why = server.read("note://today").await.unwrap_err();
+        assert!(why.contains(command), "{why}");
     }
 }
