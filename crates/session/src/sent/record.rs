@@ -190,6 +190,11 @@ impl SentReference {
         (self.place, self.content, &self.kind) == (other.place, other.content, &other.kind)
     }
 
+    /// Returns true if its value is text of the message.
+    pub fn is_inline(&self) -> bool {
+        self.kind == Kind::Inline
+    }
+
     /// Returns about how many tokens it has.
     pub(super) fn tokens(&self) -> f64 {
         match &self.kind {

@@ -511,6 +511,10 @@ fn compare(document: &Document<'_>, typed: &HashSet<usize>, ledger: &Ledger) -> 
             let Some((line, sent)) = pieces[at].line().zip(ledger.reference(place)) else {
                 continue;
             };
+            // Prose that only looks like a reference. It is kept, so that it stays text.
+            if matches!(pieces[at], Piece::Context { .. }) && sent.is_inline() {
+                continue;
+            }
             match marks.last_mut().filter(|it| it.line == line) {
                 Some(mark) => {
                     mark.bytes += sent.bytes;

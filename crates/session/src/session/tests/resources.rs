@@ -8,6 +8,7 @@ use serde_json::{Map, json};
 
 use super::Stage;
 use super::script::says;
+use super::sent::shown_as_sent;
 
 fn chat(text: &str) -> Stage {
     let stage = Stage::beside(&[("f.txt", b"a\n")], json!({}), &format!("@You:\n{text}\n"));
@@ -119,6 +120,13 @@ fn only_a_configured_server_makes_a_reference() {
     configure(&stage, &["doc"]);
     stage.asks("And now?");
     assert_eq!(sent(&stage), as_written);
+}
+
+#[test]
+fn prose_that_looks_like_a_reference_is_not_shown_as_sent() {
+    let stage = chat("Read @./f.txt, not @types:node:x.\nNor @see:https://x.example.");
+    stage.press("advance");
+    stage.wait("what is shown", |it| shown_as_sent(it) == [(1, 2)]);
 }
 
 #[test]

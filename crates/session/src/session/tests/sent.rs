@@ -53,7 +53,7 @@ impl Stage {
 }
 
 /// Returns the lines and bytes of the references that are shown as sent.
-fn shown_as_sent(record: &Record) -> Vec<(usize, u64)> {
+pub(super) fn shown_as_sent(record: &Record) -> Vec<(usize, u64)> {
     let shown = record.shown.iter().rev().find_map(|it| match it {
         Display::Sent(sent) => Some(sent.items.clone()),
         _ => None,
