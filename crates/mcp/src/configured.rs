@@ -7,6 +7,7 @@
 mod pins;
 mod servers;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::io::Read;
@@ -115,6 +116,8 @@ pub struct Project {
     text: String,
     /// The servers.
     pub specs: Vec<ServerSpec>,
+    /// The names of all servers, also of those whose options are wrong.
+    names: BTreeSet<String>,
     /// The file's problems, one sentence each.
     pub problems: Vec<String>,
 }
@@ -147,14 +150,17 @@ impl Project {
             Ok(_) => crate::project_table(&text),
             Err(error) => Err(error),
         };
-        let (mut specs, problems) = match table {
-            Ok(table) => crate::read_specs(&table, &path.to_string_lossy(), &variable),
+        let (table, unreadable) = match table {
+            Ok(table) => (table, None),
             Err(why) => {
                 let shown = path.display();
                 let problem = format!("{shown} cannot be read: {why}. Its servers are not used.");
-                (Vec::new(), vec![problem])
+                (Map::new(), Some(problem))
             }
         };
+        let (mut specs, mut problems) =
+            crate::read_specs(&table, &path.to_string_lossy(), &variable);
+        problems.extend(unreadable);
         let folder = path.parent().unwrap_or(Path::new("/"));
         for spec in &mut specs {
             if let Reach::Program { cwd, .. } = &mut spec.reach {
@@ -166,8 +172,16 @@ impl Project {
             path,
             text,
             specs,
+            names: table.into_iter().map(|(name, _)| name).collect(),
             problems,
         }
+    }
+
+    /// Returns true if a server of this name is configured for chats in a folder. Without the user's
+    /// trust, the file says nothing about chats elsewhere.
+    fn names(&self, name: &str, folder: &Path, consent: &dyn Consent) -> bool {
+        let is_around = || self.path.parent().is_some_and(|it| folder.starts_with(it));
+        self.names.contains(name) && (is_around() || self.is_trusted(consent))
     }
 
     /// Returns true if the user trusts the current text.

@@ -255,11 +255,12 @@ impl Servers {
         });
     }
 
-    /// Returns true if a server of this name is configured, by the user or a project, usable or not.
-    pub fn knows(&self, name: &str) -> bool {
+    /// Returns true if a server of this name is configured for a chat in a folder, by the user or a
+    /// project, usable or not.
+    pub fn knows(&self, name: &str, folder: &Path) -> bool {
         let state = self.0.state();
-        let mut projects = state.projects.values().flat_map(|it| &it.specs);
-        state.named.contains(name) || projects.any(|it| it.name == name)
+        let mut projects = state.projects.values();
+        state.named.contains(name) || projects.any(|it| it.names(name, folder, self.consent()))
     }
 
     /// Reads a resource of a server.
@@ -570,5 +571,59 @@ impl Inner {
             };
             self.parts.sources.failed(&source(name), problem);
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+    use std::io;
+
+    use super::*;
+
+    /// Trusts files in folders named `trusted`.
+    struct ByFolder;
+
+    impl Consent for ByFolder {
+        fn is_trusted(&self, file: &Path, _text: &str) -> bool {
+            file.parent().is_some_and(|it| it.ends_with("trusted"))
+        }
+
+        fn trust(&self, _file: &Path, _text: &str) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn names_count_with_wrong_options_but_not_elsewhere_without_trust() {
+        let folder = tempfile::tempdir().unwrap();
+        let servers = Servers::new(Parts {
+            sources: Sources::new().0,
+            pins: Pins::open(folder.path()),
+            consent: Box::new(ByFolder),
+            http: Http::new(|_| Err("no requests".to_owned())),
+            notify: Box::new(|_| {}),
+            visit: Box::new(|_| {}),
+        });
+        servers.configure(&Map::new(), true, None);
+        let [trusted, other] = ["trusted", "other"].map(|name| folder.path().join(name));
+        for (folder, good, wrong) in [(&trusted, "a", "a-wrong"), (&other, "b", "b-wrong")] {
+            fs::create_dir_all(folder.join("deep")).unwrap();
+            let text =
+                format!(r#"{{"mcpServers": {{"{good}": {{"command": "x"}}, "{wrong}": 7}}}}"#);
+            fs::write(folder.join(".mcp.json"), text).unwrap();
+            servers.visit(&folder.join("deep"));
+        }
+        for name in ["a", "a-wrong"] {
+            assert!(servers.knows(name, &trusted.join("deep")), "{name}");
+            // The servers of a trusted project are used in all chats.
+            assert!(servers.knows(name, &other), "{name}");
+        }
+        for name in ["b", "b-wrong"] {
+            assert!(servers.knows(name, &other.join("deep")), "{name}");
+            assert!(!servers.knows(name, &trusted), "{name}");
+        }
+        assert!(!servers.knows("c", &trusted));
     }
 }

@@ -150,6 +150,7 @@ impl Request {
                 buffer: ctx.buffer.id(),
                 editor: ctx.editor.clone(),
                 folder: ctx.place.cwd().to_owned(),
+                chat: ctx.place.folder(),
                 servers: ctx.shared.servers.clone(),
             },
             inbox: ctx.inbox.clone(),

@@ -45,6 +45,8 @@ pub(super) struct ContextPlaces {
     pub(super) editor: Editor,
     /// The working directory, whose changes `@diff` shows.
     pub(super) folder: PathBuf,
+    /// The chat's folder, whose project may configure servers.
+    pub(super) chat: PathBuf,
     /// The MCP servers.
     pub(super) servers: Servers,
 }
@@ -78,7 +80,7 @@ impl ContextPlaces {
             ContextSource::Quickfix => self.ask("quickfix", String::new()).await,
             ContextSource::Symbols => self.ask("symbols", String::new()).await,
             ContextSource::Buffer(name) => self.ask("buffer", name.clone()).await,
-            ContextSource::Resource { server, uri } if !self.servers.knows(server) => {
+            ContextSource::Resource { server, uri } if !self.servers.knows(server, &self.chat) => {
                 let known = self.servers.with_resources().join(", ");
                 Found::Prose((!known.is_empty()).then(|| {
                     format!(
