@@ -17,7 +17,7 @@ use chat::result_files::{ResultFile, line};
 use chat::truncate::format_size;
 use lopdf::{Document, LoadOptions, Object, ObjectId};
 
-use crate::process::own_program;
+use crate::process::{limit_this_process, own_program};
 
 /// Maximum bytes of a PDF file (32 MB).
 pub(crate) const MAX_FILE: u64 = 32 * 1024 * 1024;
@@ -177,7 +177,7 @@ fn selected_by(
 /// `words` are the pages, if not all. Writes what these are and, on the next line, the document with only
 /// these, unless they are all; or why that is not possible.
 pub fn read_pages(words: &[OsString]) -> ExitCode {
-    limit();
+    limit_this_process(MEMORY, SECONDS);
     let asked = words.first().and_then(|it| Pages::parse(it.to_str()?));
     let mut bytes = Vec::new();
     let read = io::stdin().lock().read_to_end(&mut bytes);
@@ -196,25 +196,6 @@ pub fn read_pages(words: &[OsString]) -> ExitCode {
     match output.write_all(&said).and_then(|()| output.flush()) {
         Ok(()) => code,
         Err(_) => ExitCode::FAILURE,
-    }
-}
-
-/// Limits this process. Where the system has no such limits, it has none.
-fn limit() {
-    #[cfg(unix)]
-    {
-        use rustix::process::{Resource, Rlimit, setrlimit};
-        for (resource, most) in [
-            (Resource::As, MEMORY),
-            (Resource::Cpu, SECONDS),
-            (Resource::Core, 0),
-        ] {
-            let most = Rlimit {
-                current: Some(most),
-                maximum: Some(most),
-            };
-            let _ = setrlimit(resource, most);
-        }
     }
 }
 

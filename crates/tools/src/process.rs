@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use platform::{pipe, programs};
 use system::{ChildWrapper, CommandWrap};
-pub(crate) use system::{HeldProcesses, ProgramStart, Script, leash_program, own_program};
+pub(crate) use system::{
+    HeldProcesses, ProgramStart, Script, leash_program, limit_this_process, own_program,
+};
 pub use system::{LEASH, end_descendants, hold_leash, leash_beside, leash_with, watched_by};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};

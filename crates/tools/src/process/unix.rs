@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 
 use self::leash::Leash;
 pub use self::leash::{LEASH, hold_leash, leash_beside, leash_with};
-pub(crate) use self::leash::{leash_program, own_program};
+pub(crate) use self::leash::{leash_program, limit_this_process, own_program};
 use self::tree::{Tree, is_leash, kill, pid, started_by_us};
 use super::{ProcessMark, spawn};
 use crate::sandbox::DIE_WITH_PARENT;

@@ -68,6 +68,23 @@ pub(crate) fn own_program() -> Option<&'static Path> {
     PROGRAM.get().map(|_| Path::new("/proc/self/exe"))
 }
 
+/// Limits this process to this many bytes of memory and seconds of processor time, as far as the system
+/// can.
+pub(crate) fn limit_this_process(memory: u64, seconds: u64) {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    for (resource, most) in [
+        (Resource::As, memory),
+        (Resource::Cpu, seconds),
+        (Resource::Core, 0),
+    ] {
+        let most = Rlimit {
+            current: Some(most),
+            maximum: Some(most),
+        };
+        let _ = setrlimit(resource, most);
+    }
+}
+
 /// The path of the small program beside this program, `own`. It may not exist.
 pub fn leash_beside(own: &Path) -> PathBuf {
     own.with_file_name("flemma-leash")
