@@ -203,7 +203,7 @@ function M.report(message)
   vim.keymap.set("n", "<CR>", function()
     enter(buffer)
   end, { buffer = buffer, desc = "Open what this line is about" })
-  -- Also if there is no job yet.
+  -- The list may be opened before the first job starts.
   if message.title == "jobs" then
     follow_jobs(buffer)
     vim.keymap.set("n", "x", function()

@@ -64,7 +64,7 @@ fn fake(how: &str) -> (Arc<Server>, Heard) {
     );
     let heard = Heard::default();
     let hearing = heard.clone();
-    let no_http = Http::new(|_| Err("there is no HTTP here".to_owned()));
+    let no_http = Http::new(|_| Err("HTTP is disabled in this test".to_owned()));
     let server = Server::new(spec, PinnedTools::Never, no_http, move |it| {
         hearing.lock().unwrap().push(it);
     });

@@ -41,7 +41,7 @@ fn fake(how: &str) -> Fake {
     );
     let news = Arc::new(Mutex::new(Vec::new()));
     let heard = news.clone();
-    let no_http = Http::new(|_| Err("there is no HTTP here".to_owned()));
+    let no_http = Http::new(|_| Err("HTTP is disabled in this test".to_owned()));
     let server = Server::new(spec, PinnedTools::Never, no_http, move |it| {
         heard.lock().unwrap().push(it)
     });
@@ -400,7 +400,7 @@ async fn a_message_about_changed_tools_names_a_command_that_shows_the_changes() 
         (Commands::Shell, "`flemma mcp list --start fake`"),
     ] {
         let spec = fake("well").server.spec.clone();
-        let no_http = Http::new(|_| Err("there is no HTTP here".to_owned()));
+        let no_http = Http::new(|_| Err("HTTP is disabled in this test".to_owned()));
         let http = no_http.with_commands(commands);
         let server = Server::new(spec, PinnedTools::Lost, http, |_| {});
         let why = server.read("note://today").await.unwrap_err();

@@ -32,7 +32,7 @@ fn server(argv: &[&str]) -> Arc<Server> {
             cwd: None,
         },
     );
-    let no_http = Http::new(|_| Err("there is no HTTP here".to_owned()));
+    let no_http = Http::new(|_| Err("HTTP is disabled in this test".to_owned()));
     Server::new(spec, PinnedTools::Never, no_http, |_| {})
 }
 

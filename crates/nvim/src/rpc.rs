@@ -460,7 +460,7 @@ mod tests {
         all
     }
 
-    /// Reads `count` bytes, or all if there is no number.
+    /// Reads `count` bytes, or up to the end of the stream.
     async fn read_from(neovim: &mut tokio::io::DuplexStream, count: Option<usize>) -> Vec<u8> {
         let mut bytes = vec![0; count.unwrap_or_default()];
         neovim.read_exact(&mut bytes).await.unwrap();

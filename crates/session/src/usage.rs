@@ -43,7 +43,7 @@ pub struct RequestUsage {
     pub folder: PathBuf,
     /// Its prices.
     pub tariff: Tariff,
-    /// Its tokens, after those of the requests before it whose answer was paused.
+    /// Token usage of each request: more than one if the answer was paused and continued.
     pub usages: Vec<Usage>,
     /// When it was sent and when it ended, in milliseconds since 1970.
     pub time: (u64, u64),

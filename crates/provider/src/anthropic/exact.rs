@@ -367,9 +367,9 @@ impl Facts {
     }
 }
 
-/// Returns the answers of the provider `signer` that are sent as they came, by message. Without the other half of a use
-/// and its result, or the source of a citation, the API would reject the request: such an answer
-/// is sent as text.
+/// Returns the answers of the provider `signer` that are sent as they came, by message. The API rejects a
+/// server tool use without its result, a result without its use, and a citation without its
+/// source, so such an answer is sent as text.
 pub(super) fn sendable<'p>(prompt: &'p Prompt, signer: &str) -> Vec<Option<&'p ExactAnswer>> {
     let messages = &prompt.messages;
     let mut found: Vec<_> = messages.iter().map(|it| it.exact_of(signer)).collect();

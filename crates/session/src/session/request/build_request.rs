@@ -345,7 +345,7 @@ impl RequestSource {
         let ledger = self.ledger.lock();
         let variable = |name: &str| tools::variable(name);
         let target = endpoint::target(&self.rules.settings, &variable);
-        // Without its tools, a provider does not take back what they found.
+        // Search results are only sent along with the tools that found them.
         let has_web = endpoint::web_tools(&self.rules.settings).is_on();
         let exact = |message: &Message| {
             let exact = has_web.then(|| ledger.exact(document, message, &target.provider));
