@@ -44,6 +44,24 @@ fn a_process_that_hides_ends_with_its_call() {
     assert!(!is_running(pid(&shell, "pid")));
 }
 
+/// A leash that was started with the request waits for the first command, as its arguments show. It
+/// gives the command what one of its own would have given it.
+#[test]
+fn the_leash_of_the_first_command_is_started_before_it() {
+    let look = "tr '\\0' '\\n' < /proc/$PPID/cmdline | wc -l; pwd; env | sort | grep -v ^FLEMMA_CALL; readlink /proc/self/fd/0";
+    let (shell, _provider) = shell(&[look, look]);
+    shell.configure("[tools]\nmax_concurrent = 1\n");
+    let ran = shell.run(&SEND);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let chat = shell.read("a.chat");
+    let results = chat.split("```\n").filter(|it| it.ends_with("/dev/null\n"));
+    let results = results.filter_map(|it| it.split_once('\n'));
+    let (counts, rest): (Vec<_>, Vec<_>) = results.unzip();
+    // The second has the words of its command as well.
+    assert_eq!(counts, ["4", "8"], "{chat}");
+    assert_eq!(rest[0], rest[1]);
+}
+
 #[test]
 fn a_call_ends_no_process_of_another_call() {
     let (shell, _provider) = shell(&[

@@ -87,7 +87,7 @@ pub use pictures::{result_file, sniffed};
 pub use private::{TemporaryFile, TemporaryFolder, TemporaryPath, sweep as sweep_unfinished};
 pub use process::{
     CommandOutput, LEASH, Program, ProgramOutput, end_descendants, hold_leash, leash_beside,
-    leash_with, run_argv, watched_by,
+    leash_with, prepare_command, run_argv, watched_by,
 };
 pub use proposal::{AppliedFiles, Proposal, ProposedFile};
 pub use registry::{

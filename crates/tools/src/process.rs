@@ -13,6 +13,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use platform::{pipe, programs};
@@ -27,7 +28,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 pub use self::argv::{CommandOutput, run_argv};
-use crate::sandbox;
+use crate::sandbox::{self, Sandbox};
 use crate::variables::passed;
 
 #[cfg(unix)]
@@ -73,15 +74,23 @@ impl Running {
     ///
     /// The shell can't be started.
     pub(crate) fn start(command: Command<'_>, mark: &ProcessMark) -> io::Result<Self> {
-        let (reader, writer) = io::pipe()?;
         let shell = find(command.shell, &command.environment);
+        let script = Script::new(command.shell, command.script)?;
+        if let Some((output, held)) = HeldProcesses::hand_over(&command, &shell, mark) {
+            return Ok(Self {
+                output: pipe::receiver(output)?,
+                held,
+                is_sandboxed: false,
+                _script: script,
+            });
+        }
+        let (reader, writer) = io::pipe()?;
         let start = ProgramStart::new(
             command.prefix,
             command.shell.as_ref(),
             shell,
             command.waits_for_all,
         )?;
-        let script = Script::new(command.shell, command.script)?;
         let is_sandboxed = start.is_sandboxed;
         let mut wrap = CommandWrap::with_new(start.program(), |process| {
             start.words(process);
@@ -108,6 +117,17 @@ impl Running {
         // The count would include the sandbox itself, and miss processes that ended with it.
         if self.is_sandboxed { 0 } else { count }
     }
+}
+
+/// Prepares the start of the next command, which takes less time then. `sandbox` is that of its chat.
+/// Call it in a runtime.
+pub fn prepare_command(sandbox: Arc<Sandbox>) {
+    // Blocking, because the first call looks for the program of the sandbox.
+    tokio::task::spawn_blocking(move || {
+        if sandbox.is_off() || sandbox.is_lacking() {
+            system::prepare_leash();
+        }
+    });
 }
 
 /// Spawns a program; a sandboxed one on a thread that is cut off from abstract sockets.

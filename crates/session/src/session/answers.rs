@@ -4,7 +4,7 @@ use chat::cycle::{AnswerEnd, CycleEvent};
 use provider::StreamEvent;
 
 use super::Session;
-use super::checkpoints::prepare_checkpoints;
+use super::checkpoints::prepare_commands;
 use super::request::{AfterDraft, AnswerWrite, Drafted};
 use crate::protocol::Anchor;
 
@@ -18,7 +18,7 @@ impl Session {
         self.view.follow_answer(&self.ctx, &document);
         // Before anything is sent, so that an answer that is cut off by a crash is noticed.
         self.disk.note_request(&document);
-        prepare_checkpoints(&self.ctx, self.calls.begin_recovery());
+        prepare_commands(&self.ctx, self.calls.begin_recovery());
         let number = self.ctx.buffer.next_number();
         self.request.send(&self.ctx, number, self.calls.seen());
     }

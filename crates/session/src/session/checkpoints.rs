@@ -47,9 +47,9 @@ fn recorder_of(ctx: &Ctx, label: CallLabel) -> Recorder {
     Recorder::new(&ctx.shared.projects, ctx.place.folder(), limit, label)
 }
 
-/// Starts to index the project if the model may run commands, so that the first command
-/// need not wait for that.
-pub(super) fn prepare_checkpoints(ctx: &Ctx, is_first: bool) {
+/// Starts a process for the next command and indexes the project if the model may run commands, so
+/// that the command need not wait for that.
+pub(super) fn prepare_commands(ctx: &Ctx, is_first: bool) {
     // Changes that a killed program was making are looked for once.
     if is_first {
         let (folder, buffers) = (ctx.place.folder(), ctx.open_buffers());
@@ -58,6 +58,7 @@ pub(super) fn prepare_checkpoints(ctx: &Ctx, is_first: bool) {
     let mut tools = ctx.rules().options.tools.keys();
     if tools.any(|it| ctx.is_held(it)) {
         recorder_of(ctx, chat_label(ctx)).prepare();
+        tools::prepare_command(ctx.sandbox().clone());
     }
 }
 

@@ -4,9 +4,9 @@ mod leash;
 mod tree;
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, PipeReader, PipeWriter, Write};
 use std::process::ExitStatus;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(super) use process_wrap::tokio::{ChildWrapper, CommandWrap};
@@ -18,7 +18,7 @@ use self::leash::Leash;
 pub use self::leash::{LEASH, hold_leash, leash_beside, leash_with};
 pub(crate) use self::leash::{leash_program, limit_this_process, own_program};
 use self::tree::{Tree, is_leash, kill, pid, started_by_us};
-use super::{ProcessMark, spawn};
+use super::{Command, ProcessMark, check, child_environment, spawn};
 use crate::sandbox::DIE_WITH_PARENT;
 
 // The processes of one call, none of which outlives it.
@@ -64,17 +64,36 @@ impl HeldProcesses {
         if start.leash.is_none() {
             wrap.wrap(KillOnDrop);
         }
-        if has_no_terminal() {
-            // A session would need a fork, and copying a process with as much memory as ours
-            // takes longer than most commands.
-            wrap.wrap(ProcessGroup::leader());
-        } else {
-            wrap.wrap(ProcessSession);
-        }
+        without_terminal(&mut wrap);
         let child = spawn(wrap, start.is_sandboxed)?;
-        let mut held = Self::new(child, mark, start.leash)?;
+        let mut held = Self::new(child, mark, start.leash, Instant::now())?;
         held.waits_for_all = start.waits_for_all;
         Ok(held)
+    }
+
+    /// Hands a command to the leash that was started for the next one. `shell` is the file of its shell.
+    /// Returns the command's output and processes. `None` if no leash is ready, or it can't take this
+    /// command, which is to be started then.
+    pub(crate) fn hand_over(
+        command: &Command<'_>,
+        shell: &OsStr,
+        mark: &ProcessMark,
+    ) -> Option<(PipeReader, Self)> {
+        // The leash is not restricted like those that start a sandbox.
+        if !command.prefix.is_empty() || check(shell).is_err() {
+            return None;
+        }
+        let request = leash::request(command, shell)?;
+        let mut ready = ready_leash().take()?;
+        // It may have been killed.
+        if !matches!(ready.child.try_wait(), Ok(None)) {
+            return None;
+        }
+        ready.request.write_all(&request).ok()?;
+        let held = Self::new(ready.child, mark, Some(ready.leash), ready.since);
+        let mut held = held.ok()?;
+        held.waits_for_all = command.waits_for_all;
+        Some((ready.output, held))
     }
 
     /// Starts a program in its own session, without a sandbox or a leash.
@@ -84,13 +103,14 @@ impl HeldProcesses {
     /// It can't be started.
     pub(crate) fn start_session(mut wrap: CommandWrap, mark: &ProcessMark) -> io::Result<Self> {
         wrap.wrap(KillOnDrop).wrap(ProcessSession);
-        Self::new(wrap.spawn()?, mark, None)
+        Self::new(wrap.spawn()?, mark, None, Instant::now())
     }
 
     fn new(
         child: Box<dyn ChildWrapper>,
         mark: &ProcessMark,
         leash: Option<Leash>,
+        since: Instant,
     ) -> io::Result<Self> {
         let leader = child
             .id()
@@ -99,7 +119,7 @@ impl HeldProcesses {
             // The inner child, because the wrapper waits for the whole group.
             child: child.into_inner(),
             rest: Rest {
-                tree: Tree::new(leader, mark, leash.is_some()),
+                tree: Tree::new(leader, mark, leash.is_some(), since),
                 is_stopped: false,
                 leash,
                 left: 0,
@@ -200,7 +220,66 @@ impl Drop for Rest {
     }
 }
 
+// A leash that is started before its command, because its start takes as long as many commands.
+
+/// A leash without a command. It ends when this is dropped.
+#[derive(Debug)]
+struct ReadyLeash {
+    child: Box<dyn ChildWrapper>,
+    leash: Leash,
+    /// Its standard input.
+    request: PipeWriter,
+    /// Its standard output and standard error.
+    output: PipeReader,
+    /// When it was started.
+    since: Instant,
+}
+
+fn ready_leash() -> MutexGuard<'static, Option<ReadyLeash>> {
+    static READY: Mutex<Option<ReadyLeash>> = Mutex::new(None);
+    READY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the leash of the next command, unless one is ready or leashes are not enabled. Call it in a
+/// runtime.
+pub(crate) fn prepare_leash() {
+    let mut ready = ready_leash();
+    if ready.is_none() {
+        // Without one, the next command starts its own, and reports errors.
+        *ready = ReadyLeash::start().ok().flatten();
+    }
+}
+
+impl ReadyLeash {
+    fn start() -> io::Result<Option<Self>> {
+        let Some((leash, [program, words @ ..])) = Leash::new(false) else {
+            return Ok(None);
+        };
+        let (stdin, request) = io::pipe()?;
+        let (output, stdout) = io::pipe()?;
+        let stderr = stdout.try_clone()?;
+        // Those of its command come with it.
+        let variables = child_environment(crate::variables(), &[], &ProcessMark::new("leash"));
+        let mut wrap = CommandWrap::with_new(program, |process| {
+            process.arg0(LEASH_NAME).args(words).current_dir("/");
+            process.env_clear().envs(variables);
+            process.stdin(stdin).stdout(stdout).stderr(stderr);
+        });
+        without_terminal(&mut wrap);
+        Ok(Some(Self {
+            child: spawn(wrap, false)?,
+            leash,
+            request,
+            output,
+            since: Instant::now(),
+        }))
+    }
+}
+
 // The words that start a program.
+
+/// The name of a leash in the list of processes.
+const LEASH_NAME: &str = "flemma";
 
 /// How a program is started: in the sandbox, on a leash, or by itself.
 pub(crate) struct ProgramStart {
@@ -263,8 +342,7 @@ impl ProgramStart {
                     .chain(prefix.into_iter().filter(|it| it != DIE_WITH_PARENT))
                     .collect(),
             },
-            // The name in the list of processes.
-            name: Some("flemma".into()),
+            name: Some(LEASH_NAME.into()),
             file: Some(file),
             leash: Some(leash),
             is_sandboxed,
@@ -326,6 +404,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// seconds, so it is only for a process that is about to end. Without `/proc`, these are the process groups of
 /// the calls.
 pub fn end_descendants() {
+    drop(ready_leash().take());
     let begun = Instant::now();
     while begun.elapsed() < KILL_FOR {
         let mut left = started_by_us();
@@ -385,9 +464,15 @@ pub fn watched_by(watcher: u32) {
     }
 }
 
-/// Returns true if the session of this process has no terminal.
-fn has_no_terminal() -> bool {
-    WATCHER.get().is_some()
+/// Has a program start in a group of its own, without a terminal.
+fn without_terminal(wrap: &mut CommandWrap) {
+    if WATCHER.get().is_some() {
+        // This process has no terminal either. A session would need a fork, and copying a process
+        // with as much memory as ours takes longer than most commands.
+        wrap.wrap(ProcessGroup::leader());
+    } else {
+        wrap.wrap(ProcessSession);
+    }
 }
 
 /// Ids of the orphans of this process, running or zombies; `None` if they are unknown.

@@ -12,7 +12,7 @@ pub(super) use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use process_wrap::tokio::{CreationFlags, JobObject, KillOnDrop};
 use windows::Win32::System::Threading::CREATE_NO_WINDOW;
 
-use super::{ProcessMark, spawn};
+use super::{Command, ProcessMark, spawn};
 use crate::private::TemporaryPath;
 use crate::state_dir;
 
@@ -26,6 +26,9 @@ pub fn hold_leash(_words: &[OsString]) -> ExitCode {
 
 /// Does nothing: there are no leashes.
 pub fn leash_with(_own: PathBuf) {}
+
+/// Does nothing: there are no leashes.
+pub(crate) fn prepare_leash() {}
 
 /// Nothing: there are no leashes.
 pub(crate) fn leash_program() -> Option<PathBuf> {
@@ -65,6 +68,15 @@ pub(crate) struct HeldProcesses {
 }
 
 impl HeldProcesses {
+    /// Nothing: there are no leashes.
+    pub(crate) fn hand_over(
+        _command: &Command<'_>,
+        _shell: &OsStr,
+        _mark: &ProcessMark,
+    ) -> Option<(io::PipeReader, Self)> {
+        None
+    }
+
     /// Starts a program in a job of its own, with a hidden console of its own.
     ///
     /// # Errors

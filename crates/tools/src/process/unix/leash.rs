@@ -6,13 +6,14 @@
 //! --leash` if that is missing.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt, parent_id};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use rustix::fs::{Mode, OFlags, open};
 
 use super::tree::started_by_us;
 use crate::private::TemporaryPath;
-use crate::state_dir;
+use crate::{process, state_dir};
 
 /// The first argument of a leash.
 pub const LEASH: &str = "--leash";
@@ -157,15 +158,32 @@ impl Leash {
 }
 
 /// Runs as a leash: runs a command, then ends everything that it started, or waits for it. `words`
-/// are the arguments after [`LEASH`].
+/// are the arguments after [`LEASH`]. Without a command, it waits for that of a [`request`].
 pub fn hold_leash(words: &[OsString]) -> ExitCode {
-    let [host, report, name, file, arguments @ ..] = words else {
+    let [host, report, words @ ..] = words else {
         return ExitCode::FAILURE;
     };
     adopt();
-    let mut command = Command::new(file);
+    let host = host.to_str().unwrap_or_default();
+    let (host, waits_for_all) = match host.strip_prefix(FOR_ALL) {
+        Some(host) => (host, true),
+        None => (host, false),
+    };
+    let (mut command, waits_for_all) = match words {
+        [] => match requested() {
+            Some(requested) => requested,
+            // The host has ended, or needs no leash.
+            None => return ExitCode::SUCCESS,
+        },
+        [name, file, arguments @ ..] => {
+            let mut command = Command::new(file);
+            command.arg0(name).args(arguments);
+            (command, waits_for_all)
+        }
+        [_] => return ExitCode::FAILURE,
+    };
     // In a group of its own, because a `kill 0` in the command must not end the leash.
-    command.arg0(name).args(arguments).process_group(0);
+    command.process_group(0);
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
@@ -175,11 +193,6 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
             );
             return ExitCode::FAILURE;
         }
-    };
-    let host = host.to_str().unwrap_or_default();
-    let (host, waits_for_all) = match host.strip_prefix(FOR_ALL) {
-        Some(host) => (host, true),
-        None => (host, false),
     };
     let host = host.parse().ok();
     // 0 is the parent of no process here, so an invalid number ends the command at once.
@@ -199,6 +212,70 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
     // Without an exit code, the host reads the report.
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     code.map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// Longest request, in bytes, which a pipe takes without waiting for its reader.
+const MAX_REQUEST: usize = 32 * 1024;
+
+/// The command as a leash reads it that was started before: its number of bytes, 8 of them, and words
+/// that end with a NUL. `file` is the file of the shell. `None` if it is too long for a request, or no
+/// program could get it.
+pub(super) fn request(command: &process::Command<'_>, file: &OsStr) -> Option<Vec<u8>> {
+    let variables = command.environment.iter();
+    let count = command.environment.len().to_string();
+    let for_all = if command.waits_for_all { FOR_ALL } else { "" };
+    let words = [for_all.as_ref(), command.cwd.as_os_str(), count.as_ref()]
+        .into_iter()
+        .chain(variables.flat_map(|(name, value)| [name.as_os_str(), value]))
+        .chain([
+            command.shell.as_ref(),
+            file,
+            "-c".as_ref(),
+            command.script.as_ref(),
+        ]);
+    let mut bytes = vec![0; SIZE];
+    for word in words {
+        if word.as_bytes().contains(&0) || bytes.len() + word.len() >= MAX_REQUEST {
+            return None;
+        }
+        bytes.extend_from_slice(word.as_bytes());
+        bytes.push(0);
+    }
+    let size = (bytes.len() - SIZE) as u64;
+    bytes[..SIZE].copy_from_slice(&size.to_le_bytes());
+    Some(bytes)
+}
+
+/// Bytes of the number at the start of a request.
+const SIZE: usize = size_of::<u64>();
+
+/// Waits for a [`request`] on standard input. `None` if the host ends before, or sends none.
+fn requested() -> Option<(Command, bool)> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).ok()?;
+    parse(&bytes)
+}
+
+/// Returns the command of a [`request`], and whether the leash waits for all of its processes. `None` if
+/// it is not whole.
+fn parse(request: &[u8]) -> Option<(Command, bool)> {
+    let (size, words) = request.split_first_chunk()?;
+    // Half of a command must not run.
+    if u64::from_le_bytes(*size) != words.len() as u64 {
+        return None;
+    }
+    let words = words.strip_suffix(&[0])?.split(|byte| *byte == 0);
+    let mut words = words.map(OsStr::from_bytes);
+    let (for_all, cwd) = (words.next()?, words.next()?);
+    let count = words.next()?.to_str()?.parse().ok()?;
+    let variables: Option<Vec<_>> = (0..count)
+        .map(|_| Some((words.next()?, words.next()?)))
+        .collect();
+    let (name, file) = (words.next()?, words.next()?);
+    let mut command = Command::new(file);
+    command.arg0(name).args(words).current_dir(cwd);
+    command.env_clear().envs(variables?).stdin(Stdio::null());
+    Some((command, !for_all.is_empty()))
 }
 
 fn adopt() {
@@ -317,4 +394,53 @@ fn write_report(report: &Path, text: &str) {
     let opened = open(report, flags, Mode::RUSR | Mode::WUSR).map(File::from);
     // If this fails, the host uses the exit code.
     let _ = opened.map(|mut file| file.write_all(text.as_bytes()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command<'a>(script: &'a str, cwd: &'a Path) -> process::Command<'a> {
+        let odd = OsString::from(OsStr::from_bytes(b"\xff=\n"));
+        process::Command {
+            prefix: Vec::new(),
+            shell: "bash",
+            script,
+            cwd,
+            environment: vec![("A".into(), odd), ("EMPTY".into(), OsString::new())],
+            waits_for_all: true,
+        }
+    }
+
+    #[test]
+    fn a_request_contains_the_whole_command() {
+        let asked = command("echo '\n'\n# ü", Path::new("/a folder"));
+        let request = request(&asked, OsStr::new("/bin/bash")).unwrap();
+        let (command, waits_for_all) = parse(&request).unwrap();
+        assert!(waits_for_all);
+        assert_eq!(command.get_program(), "/bin/bash");
+        let arguments: Vec<_> = command.get_args().collect();
+        assert_eq!(arguments, ["-c", "echo '\n'\n# ü"]);
+        assert_eq!(command.get_current_dir(), Some(Path::new("/a folder")));
+        let variables = command.get_envs();
+        let variables = variables.map(|(name, value)| (name.into(), value.unwrap().into()));
+        assert_eq!(Vec::from_iter(variables), asked.environment);
+    }
+
+    #[test]
+    fn a_part_of_a_request_runs_nothing() {
+        let asked = command("rm -r build", Path::new("/"));
+        let request = request(&asked, OsStr::new("/bin/bash")).unwrap();
+        for end in 0..request.len() {
+            assert!(parse(&request[..end]).is_none(), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_no_program_could_get_is_not_requested() {
+        let long = "a".repeat(MAX_REQUEST);
+        for script in ["a\0b", &long] {
+            assert!(request(&command(script, Path::new("/")), OsStr::new("bash")).is_none());
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod elsewhere {
 
     use std::collections::{BTreeSet, HashSet};
     use std::sync::{Mutex, PoisonError};
+    use std::time::Instant;
 
     use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
@@ -27,7 +28,12 @@ mod elsewhere {
     }
 
     impl Search {
-        pub(super) fn new(leader: u32, _mark: &ProcessMark, _is_leash: bool) -> Self {
+        pub(super) fn new(
+            leader: u32,
+            _mark: &ProcessMark,
+            _is_leash: bool,
+            _since: Instant,
+        ) -> Self {
             let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
             groups.insert(leader);
             Self { leader }
@@ -76,10 +82,9 @@ mod linux {
 
     use std::collections::HashSet;
     use std::fs;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use rustix::process::{Pid, Signal, kill_process};
-    use tokio::time::Instant;
 
     use super::Member;
     use crate::process::{LEASH, ProcessMark};
@@ -99,11 +104,11 @@ mod linux {
     }
 
     impl Search {
-        pub(super) fn new(leader: u32, mark: &ProcessMark, is_leash: bool) -> Self {
+        pub(super) fn new(leader: u32, mark: &ProcessMark, is_leash: bool, since: Instant) -> Self {
             Self {
                 leader,
                 mark: format!("{}={}", ProcessMark::NAME, mark.value()),
-                since: Instant::now(),
+                since,
                 is_leash,
             }
         }
@@ -271,12 +276,12 @@ mod linux {
 }
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use system::Search;
 pub(super) use system::{is_leash, kill, started_by_us};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::process::ProcessMark;
 
@@ -311,10 +316,11 @@ struct Member {
 }
 
 impl Tree {
-    pub(super) fn new(leader: u32, mark: &ProcessMark, is_leash: bool) -> Self {
+    /// `leader` was started at `since`.
+    pub(super) fn new(leader: u32, mark: &ProcessMark, is_leash: bool, since: Instant) -> Self {
         Self {
             leader,
-            search: Search::new(leader, mark, is_leash),
+            search: Search::new(leader, mark, is_leash, since),
             is_leash,
         }
     }
