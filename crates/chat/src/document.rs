@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::json;
 use crate::scan::unescape_line;
 use crate::server_tools::ServerToolBlock;
-use crate::text::{Lines, Text};
+use crate::text::{Lines, Text, lossy};
 use crate::tool::ToolUseId;
 
 use self::pairing::Pair;
@@ -227,7 +227,7 @@ impl<'t> Document<'t> {
 
     /// Returns lines as UTF-8, joined by LF, without unescaping: for fence bodies.
     pub fn lossy(&self, lines: Lines) -> Cow<'t, str> {
-        String::from_utf8_lossy(self.text.slice(lines))
+        lossy(self.text.slice(lines))
     }
 
     /// Returns prose lines as the model wrote or reads them, unescaped. `column` is where
@@ -242,7 +242,7 @@ impl<'t> Document<'t> {
             let skip = if line == lines.start { column } else { 0 };
             let bytes = self.text.line(line).get(skip..).unwrap_or_default();
             let bytes = bytes.strip_suffix(end).unwrap_or(bytes);
-            text.push_str(&String::from_utf8_lossy(unescape_line(bytes)));
+            text.push_str(&lossy(unescape_line(bytes)));
         }
         text
     }

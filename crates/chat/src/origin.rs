@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::text::{Lines, Text};
+use crate::text::{Lines, Text, lossy};
 
 /// Bytes that a change may add beyond the typed keys, as `r`, Ctrl-A, and `~` do.
 const SLACK: usize = 4;
@@ -271,7 +271,7 @@ fn is_blank(line: &[u8]) -> bool {
 
 /// Hashes a line; `None` for lines without meaning of their own, such as `}` or `end`.
 fn hash(line: &[u8]) -> Option<u64> {
-    let text = String::from_utf8_lossy(line);
+    let text = lossy(line);
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     if text == "end" || !text.contains(char::is_alphanumeric) {
         return None;

@@ -3,10 +3,17 @@
 //! Stored as contiguous bytes with an index of line starts, because the whole text is
 //! scanned after every change. Knows nothing about encodings or the `.chat` format.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Buffer lines, zero-based and end-exclusive, as in `nvim_buf_get_lines()`.
 pub type Lines = Range<usize>;
+
+/// UTF-8 with U+FFFD for invalid bytes, like [`String::from_utf8_lossy`], which reads byte by byte and takes
+/// several times as long for valid text.
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
 
 /// Lines of bytes, separated by LF; always at least one, as in a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,8 +86,8 @@ impl Text {
     }
 
     /// Returns a line as UTF-8, with U+FFFD for invalid bytes.
-    pub fn line_str(&self, line: usize) -> std::borrow::Cow<'_, str> {
-        String::from_utf8_lossy(self.line(line))
+    pub fn line_str(&self, line: usize) -> Cow<'_, str> {
+        lossy(self.line(line))
     }
 
     /// Returns lines joined by LF, without a final one; empty if `lines` is empty.

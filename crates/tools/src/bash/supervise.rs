@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use chat::tool::ToolUseId;
 use platform::exit_status;
+use platform::pipe::CAPACITY;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::time::{sleep, timeout};
@@ -31,8 +32,8 @@ const DRAIN: Duration = Duration::from_millis(200);
 const REAP: Duration = Duration::from_secs(1);
 /// How long before its time limit the user is asked whether a command becomes a job.
 const ASK_BEFORE: Duration = Duration::from_secs(10);
-/// Bytes read at once; the capacity of a pipe.
-const CHUNK: usize = 64 * 1024;
+/// Bytes of a read that is part of a flood.
+const FLOOD: usize = 64 * 1024;
 
 /// How a command ended.
 pub(super) enum CommandEnd {
@@ -90,7 +91,7 @@ impl Supervised {
             elicitation: ctx.user.elicitation.clone(),
             capture: Capture::new(&ctx.output_dir, "bash", id.as_str()),
             live: Live::new(ctx.progress.clone()),
-            chunk: Vec::with_capacity(CHUNK),
+            chunk: Vec::with_capacity(CAPACITY),
             is_open: true,
             keeps: true,
             refused: None,
@@ -216,7 +217,7 @@ impl Supervised {
                 }
             }
             // Its file is read while it runs. A flood is still written in blocks.
-            if self.is_job() && self.chunk.len() < CHUNK {
+            if self.is_job() && self.chunk.len() < FLOOD {
                 self.capture.flush().await;
             }
         }

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use chat::text::lossy;
 use chat::truncate::{MAX_BYTES, MAX_LINES, ceil_char_boundary, floor_char_boundary};
 use platform::files::make_private_folders;
 use tokio::fs::File;
@@ -194,7 +195,7 @@ fn newlines(text: &str) -> usize {
 }
 
 fn as_text(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
+    let text = lossy(bytes);
     if text.contains('\0') {
         text.replace('\0', NUL_SHOWN.encode_utf8(&mut [0; 4]))
     } else {
