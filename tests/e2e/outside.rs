@@ -256,14 +256,14 @@ mod model {
         parts
     }
 
-    /// The model writes the summaries, too. What it says does not matter.
+    /// The model writes the summaries, too, and knows an answer after the last of them.
     #[test]
     #[ignore = "make test-model"]
     fn a_chat_fills_a_window_of_8k_again_and_again() {
         const WINDOW: &str = "8192";
         let shell = Shell::offline();
         shell.configure(&format!(
-            "[tools]\noffer = []\n[parameters]\nmax_tokens = 400\n[models.m]\ncontext = {WINDOW}\n"
+            "[tools]\noffer = []\n[parameters]\nmax_tokens = 400\ntemperature = 0\n[models.m]\ncontext = {WINDOW}\n"
         ));
         let weights = weights();
         let arguments = [
@@ -278,14 +278,21 @@ mod model {
             let chat = fs::read_to_string(shell.path("long.chat")).unwrap_or_default();
             chat.matches("<!-- flemma:summary").count()
         };
-        for part in parts().iter().take(20) {
-            let question = format!("{part}Say in one short sentence what this is about.");
+        let ask = |question: &str| {
             let sent = ["send", "--provider", "llamacpp", "--model", "m"];
-            let more = ["--compact-at", "60%", "-m", &question, "long.chat"];
+            let more = ["--compact-at", "60%", "-m", question, "long.chat"];
             let mut command = shell.command(&[&sent[..], &more].concat());
             let ran = crate::shell::end(command.envs(server.environment()).spawn().unwrap());
             assert!(matches!(ran.code, Some(0 | 3)), "{ran:?}");
+            ran.out
+        };
+        for part in parts().iter().take(20) {
+            ask(&format!(
+                "{part}Say in one short sentence what this is about."
+            ));
             if summaries() == 4 {
+                let answer = ask("What is the capital of France? Answer with its name only.");
+                assert!(answer.contains("Paris"), "{answer}");
                 return;
             }
         }
