@@ -11,7 +11,6 @@ mod environment;
 mod machine;
 mod parts;
 mod programs;
-mod split;
 mod syntax;
 mod words;
 
@@ -23,8 +22,7 @@ use platform::paths::visible;
 pub(crate) use self::environment::environment;
 pub use self::machine::{Machine, inspect, reading_parts};
 pub use self::parts::{parts, run_arguments};
-use self::syntax::Simple;
-use self::words::KnownVariables;
+use self::words::{KnownVariables, Simple};
 
 /// Longest command that is checked (16 KB).
 const MAX_LENGTH: usize = 16 * 1024;

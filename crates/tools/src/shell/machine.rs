@@ -11,8 +11,7 @@ use platform::paths::canonicalize;
 
 use super::environment::{Folders, REFUSED, is_system_program};
 use super::programs::{is_builtin, is_in};
-use super::syntax::Simple;
-use super::words::{KnownVariables, Word};
+use super::words::{KnownVariables, Simple, Word};
 use super::{ApprovedBy, Needs, ShellLists, Unsafe, check, check_all, commands, only_reads};
 use crate::files::{leads_to, without_dots};
 use crate::secrets::{SecretKind, Secrets};

@@ -90,16 +90,10 @@ fn searches_folders(value: &str) -> bool {
     }
 }
 
-// Parses a program's arguments against the options it is approved with.
-//
-// Pure. Option names must match in full. An abbreviation or an unknown option is an error.
-
 /// The argument that prevents approval, and what the program could do with it.
 pub(super) type Refusal = (String, &'static str);
 
-pub(super) const UNLISTED: &str =
-    "do more than read: only options on the list are approved (:help flemma-shell-safe)";
-pub(super) const OPEN: &str = "mean something else than it looks like";
+const OPEN: &str = "mean something else than it looks like";
 
 /// Returns true if a word is in a list of words separated by blanks.
 pub(super) fn is_in(list: &str, word: &str) -> bool {
@@ -107,158 +101,20 @@ pub(super) fn is_in(list: &str, word: &str) -> bool {
 }
 
 /// Returns true if a text consists of digits only. The empty text does.
-pub(super) fn is_digits(text: &str) -> bool {
+fn is_digits(text: &str) -> bool {
     text.bytes().all(|it| it.is_ascii_digit())
 }
 
 /// Refuses patterns, where the words they expand to could change the meaning.
-pub(super) fn no_patterns(arguments: &[Word]) -> Result<(), Refusal> {
+fn no_patterns(arguments: &[Word]) -> Result<(), Refusal> {
     match arguments.iter().find(|it| it.is_pattern()) {
         Some(word) => refuse(&word.value, OPEN),
         None => Ok(()),
     }
 }
 
-pub(super) fn refuse<T>(word: &str, could: &'static str) -> Result<T, Refusal> {
+fn refuse<T>(word: &str, could: &'static str) -> Result<T, Refusal> {
     Err((word.to_owned(), could))
-}
-
-/// The options that a program is approved with, as a list of words.
-///
-/// `-abc` are letters without a value, and `-k=` is a letter with one. `--name` and `--name=` are
-/// long names without and with a value.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Options(pub &'static str);
-
-impl Options {
-    /// Returns true if an option letter takes a value; `None` if it is not listed.
-    fn letter(self, letter: char) -> Option<bool> {
-        // These have a meaning of their own in the list.
-        if matches!(letter, '=' | '-') {
-            return None;
-        }
-        self.0.split_whitespace().find_map(|word| {
-            let letters = word.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
-            match letters.strip_suffix('=') {
-                Some(one) => one.chars().eq([letter]).then_some(true),
-                None => letters.contains(letter).then_some(false),
-            }
-        })
-    }
-
-    /// Returns true if a long option takes a value; `None` if it is not listed.
-    fn name(self, name: &str) -> Option<bool> {
-        self.0.split_whitespace().find_map(|word| {
-            let listed = word.strip_prefix("--")?;
-            let (listed, value) = match listed.strip_suffix('=') {
-                Some(listed) => (listed, true),
-                None => (listed, false),
-            };
-            (listed == name).then_some(value)
-        })
-    }
-}
-
-/// Parsed arguments.
-#[derive(Debug, Default)]
-pub(super) struct Parsed<'a> {
-    /// Options by letter (`-a`) or long name (`--all`), with their values.
-    options: Vec<(String, Option<String>)>,
-    /// The other words.
-    pub operands: Vec<&'a Word>,
-}
-
-impl Parsed<'_> {
-    /// The values of an option.
-    pub(super) fn values<'b>(&'b self, names: &'b [&str]) -> impl Iterator<Item = &'b str> {
-        let given = self.options.iter();
-        let given = given.filter(|(name, _)| names.contains(&name.as_str()));
-        given.filter_map(|(_, value)| value.as_deref())
-    }
-}
-
-/// Parses arguments, none of which is a pattern.
-///
-/// # Errors
-///
-/// An option is not listed.
-pub(super) fn parse(arguments: &[Word], options: Options) -> Result<Parsed<'_>, Refusal> {
-    let mut parsed = Parsed::default();
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        let value = word.value.as_str();
-        if value == "--" {
-            parsed.operands.extend(words);
-            break;
-        }
-        match value.strip_prefix('-').filter(|it| !it.is_empty()) {
-            None => parsed.operands.push(word),
-            Some(rest) => match rest.strip_prefix('-') {
-                Some(long) => parsed.options.push(long_option(long, options, &mut words)?),
-                None => letters(value, options, &mut words, &mut parsed)?,
-            },
-        }
-    }
-    Ok(parsed)
-}
-
-/// Parses a long option, given without its dashes, and its value if that is the next word.
-fn long_option<'a>(
-    long: &str,
-    options: Options,
-    words: &mut impl Iterator<Item = &'a Word>,
-) -> Result<(String, Option<String>), Refusal> {
-    let (name, given) = match long.split_once('=') {
-        Some((name, given)) => (name, Some(given.to_owned())),
-        None => (long, None),
-    };
-    let text = format!("--{long}");
-    let value = match (options.name(name), given) {
-        (Some(false), None) => None,
-        (Some(true), Some(given)) => Some(given),
-        (Some(true), None) => Some(next_value(&text, words)?),
-        _ => return refuse(&text, UNLISTED),
-    };
-    Ok((format!("--{name}"), value))
-}
-
-/// Parses a word of option letters, and the value of the last if that is the next word.
-fn letters<'a>(
-    text: &str,
-    options: Options,
-    words: &mut impl Iterator<Item = &'a Word>,
-    parsed: &mut Parsed<'a>,
-) -> Result<(), Refusal> {
-    let mut letters = text[1..].chars();
-    while let Some(letter) = letters.next() {
-        let rest = letters.as_str();
-        let value = match options.letter(letter) {
-            None => return refuse(text, UNLISTED),
-            Some(false) => None,
-            Some(true) if rest.is_empty() => Some(next_value(text, words)?),
-            Some(true) => Some(rest.to_owned()),
-        };
-        let is_last = value.is_some();
-        parsed.options.push((format!("-{letter}"), value));
-        // The rest of the word was the value.
-        if is_last {
-            return Ok(());
-        }
-    }
-    Ok(())
-}
-
-/// Takes the next word as the value of the option `given`.
-fn next_value<'a>(
-    given: &str,
-    words: &mut impl Iterator<Item = &'a Word>,
-) -> Result<String, Refusal> {
-    match words.next() {
-        // A version of the program in which the option takes no value would read an option.
-        Some(it) if it.value.len() > 1 && it.value.starts_with('-') => refuse(&it.value, UNLISTED),
-        Some(it) => Ok(it.value.clone()),
-        None => refuse(given, UNLISTED),
-    }
 }
 
 // Approves forms of `curl`, `wget`, `ping`, `dig`, and `nslookup` that only fetch, and only from
@@ -271,15 +127,85 @@ const LOCAL: &str = "reach an address that only this machine can reach; http_get
 const LEADS: &str =
     "be redirected to an address that only this machine can reach; http_get checks redirects";
 
+/// The options that a network program is approved with, separated by blanks. They must match in full.
+struct Options {
+    /// Letters without a value, which may be joined.
+    letters: &'static str,
+    /// Other options without a value.
+    words: &'static str,
+    /// Options with a value, which is joined to a letter, behind `=`, or the next word.
+    with_value: &'static str,
+}
+
 // Not `-o` and `-O`, which write files, `-d`, `-F`, and `-T`, which send them, `-K`, which
 // reads options, and `-L`, which follows redirects.
-const CURL: Options = Options(
-    "-sSfIiG46v -m= -H= -A= -X= --silent --show-error --fail --head --include --compressed --version --max-time= \
-     --connect-timeout= --header= --user-agent= --request=",
-);
+const CURL: Options = Options {
+    letters: "sSfIiG46v",
+    words: "--silent --show-error --fail --head --include --compressed --version",
+    with_value: "-m -H -A -X --max-time --connect-timeout --header --user-agent --request",
+};
+const WGET: Options = Options {
+    letters: "qS46",
+    words: "-nv --spider",
+    with_value: "-O -T --max-redirect",
+};
+// Not `-f`, which floods the network.
+const PING: Options = Options {
+    letters: "nqO46",
+    words: "",
+    with_value: "-c -i -w -W -s -t",
+};
 const DIG: &str = "+short +noall +answer +noanswer +question +noquestion +comments +nocomments +stats \
     +nostats +cmd +nocmd +trace +tcp +dnssec +multiline +additional +authority +recurse +norecurse \
     +ttlid +nottlid -4 -6 -x -t -v";
+
+impl Options {
+    /// The options among arguments, with their values, and the other words, with an empty name.
+    ///
+    /// # Errors
+    ///
+    /// An option is not one of these, or a word is a pattern.
+    fn parse(&self, arguments: &[Word]) -> Result<Vec<(String, String)>, Refusal> {
+        no_patterns(arguments)?;
+        let mut found = Vec::new();
+        let mut words = arguments.iter().map(|it| it.value.as_str());
+        while let Some(word) = words.next() {
+            if word == "--" {
+                found.extend(words.by_ref().map(|it| (String::new(), it.to_owned())));
+            } else if !word.starts_with('-') || word == "-" {
+                found.push((String::new(), word.to_owned()));
+            } else if is_in(self.words, word) {
+                found.push((word.to_owned(), String::new()));
+            } else if let Some((name, joined)) = self.with_value(word) {
+                let value = match joined {
+                    Some(joined) => Some(joined),
+                    // A version of the program in which the option takes no value would read an option.
+                    None => words.next().filter(|it| *it == "-" || !it.starts_with('-')),
+                };
+                found.push((name, value.ok_or((word.to_owned(), MORE))?.to_owned()));
+            } else if !word[1..].chars().all(|it| self.letters.contains(it)) {
+                return refuse(word, MORE);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The option with a value that a word has, and the value if the word has that, too.
+    fn with_value<'w>(&self, word: &'w str) -> Option<(String, Option<&'w str>)> {
+        let (name, value) = if word.starts_with("--") {
+            let given = word.split_once('=');
+            given.map_or((word.to_owned(), None), |(name, value)| {
+                (name.to_owned(), Some(value))
+            })
+        } else {
+            let behind = word[1..].trim_start_matches(|it| self.letters.contains(it));
+            let letter = behind.chars().next()?;
+            let value = &behind[letter.len_utf8()..];
+            (format!("-{letter}"), (!value.is_empty()).then_some(value))
+        };
+        is_in(self.with_value, &name).then_some((name, value))
+    }
+}
 
 /// Checks the arguments of a program that uses the network.
 pub(super) fn check_network(name: &str, arguments: &[Word]) -> Result<(), Refusal> {
@@ -294,60 +220,48 @@ pub(super) fn check_network(name: &str, arguments: &[Word]) -> Result<(), Refusa
 
 /// `curl` without options that write, send, or follow redirects.
 fn curl(arguments: &[Word]) -> Result<(), Refusal> {
-    no_patterns(arguments)?;
     let follows = |it: &Word| {
         let value = it.value.as_str();
         let short = value.starts_with('-') && !value.starts_with("--") && value.contains('L');
         short || value.starts_with("--location")
     };
     // Following redirects is the likeliest reason for a refusal, so its message comes first.
-    let parsed = parse(arguments, CURL).map_err(|(word, why)| match why {
-        _ if arguments.iter().any(follows) => (word, LEADS),
-        OPEN => (word, OPEN),
-        _ => (word, MORE),
+    let parsed = CURL.parse(arguments).map_err(|(word, why)| match why {
+        MORE if arguments.iter().any(follows) => (word, LEADS),
+        why => (word, why),
     })?;
-    for value in parsed.values(&["-X", "--request"]) {
-        if !matches!(value, "GET" | "HEAD") {
-            return Err((format!("-X {value}"), MORE));
+    for (name, value) in parsed {
+        match name.as_str() {
+            "" => address(&value)?,
+            "-X" | "--request" if !matches!(value.as_str(), "GET" | "HEAD") => {
+                return Err((format!("-X {value}"), MORE));
+            }
+            // `-H @file` would send the lines of a file.
+            "-H" | "--header" if value.starts_with('@') => {
+                return Err((format!("-H {value}"), MORE));
+            }
+            _ => {}
         }
     }
-    for value in parsed.values(&["-H", "--header"]) {
-        // `-H @file` would send the lines of a file.
-        if value.starts_with('@') {
-            return Err((format!("-H {value}"), MORE));
-        }
-    }
-    parsed
-        .operands
-        .iter()
-        .try_for_each(|it| address(&it.value))?;
     Ok(())
 }
 
 /// `wget` to its standard output, without redirects.
 fn wget(arguments: &[Word]) -> Result<(), Refusal> {
-    no_patterns(arguments)?;
     if let [only] = arguments
         && only.value == "--version"
     {
         return Ok(());
     }
     let (mut prints, mut stays) = (false, false);
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        match word.value.as_str() {
-            "-q" | "-nv" | "-S" | "-4" | "-6" => {}
-            "-qO-" | "-O-" | "--spider" => prints = true,
-            "-O" | "-qO" if words.next().is_some_and(|it| it.value == "-") => prints = true,
-            "--max-redirect=0" => stays = true,
-            "-T" => {
-                let seconds = words.next().map_or("", |it| it.value.as_str());
-                if !is_digits(seconds) {
-                    return refuse(seconds, MORE);
-                }
-            }
-            option if option.starts_with('-') => return refuse(option, MORE),
-            given => address(given)?,
+    for (name, value) in WGET.parse(arguments)? {
+        match (name.as_str(), value.as_str()) {
+            ("", given) => address(given)?,
+            ("-O", "-") | ("--spider", _) => prints = true,
+            ("--max-redirect", "0") => stays = true,
+            ("-T", seconds) if is_digits(seconds) => {}
+            ("-nv", _) => {}
+            (_, value) => return refuse(value, MORE),
         }
     }
     let url = arguments.last().map_or("wget", |it| it.value.as_str());
@@ -397,12 +311,12 @@ fn is_name(word: &str) -> bool {
 
 /// `ping` of hosts.
 fn ping(arguments: &[Word]) -> Result<(), Refusal> {
-    // Not `-f`, which floods the network.
-    let options = Options("-nqO46 -c= -i= -w= -W= -s= -t=");
-    no_patterns(arguments)?;
-    let parsed = parse(arguments, options).map_err(|(word, _)| (word, MORE))?;
-    match parsed.operands.iter().find(|it| !is_name(&it.value)) {
-        Some(word) => refuse(&word.value, MORE),
+    let parsed = PING.parse(arguments)?;
+    match parsed
+        .iter()
+        .find(|(name, it)| name.is_empty() && !is_name(it))
+    {
+        Some((_, word)) => refuse(word, MORE),
         None => Ok(()),
     }
 }

@@ -2,33 +2,17 @@
 //! knows quotes and operators. Both must find the same words.
 //!
 //! Pure. It has no knowledge of programs.
-//!
-//! [`split`]: super::split
 
 use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-use super::words::{Builder, KnownVariables, NOT_PLAIN, UNCERTAIN, Word, has_braces, variable};
+use super::words::{
+    EXPANSION, KnownVariables, NOT_PLAIN, Place, Role, Simple, WRITES, is_variable, split,
+};
 
-/// A plain command, without nested syntax.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Simple {
-    /// The program and its arguments.
-    pub words: Vec<Word>,
-    /// Files that it reads with `<`.
-    pub inputs: Vec<Word>,
-    /// True if its input is the output of the command before it.
-    pub is_piped: bool,
-}
-
-/// A part of a line that is still to be read.
-enum Unread<'t> {
-    Node(Node<'t>),
-    /// A redirection of the last command before it.
-    Redirect(Node<'t>),
-}
-
+/// Syntax that the parsers report as an error.
+const UNCERTAIN: &str = "something that cannot be parsed with certainty";
 /// Progress reports after which the parser is stopped, because hostile text must not block.
 const MAX_REPORTS: usize = 20_000;
 /// Longest command that [`names`] parses (256 KB).
@@ -50,65 +34,97 @@ pub(super) fn read(text: &str, variables: &KnownVariables) -> Result<Vec<Simple>
     if tree.root_node().has_error() {
         return Err(UNCERTAIN);
     }
-    let reader = Reader { text, variables };
-    let mut commands = Vec::new();
-    // A stack, so children are pushed in reverse to keep the order of the text.
-    let mut open = vec![Unread::Node(tree.root_node())];
-    let mut is_piped = false;
-    while let Some(next) = open.pop() {
-        let node = match next {
-            Unread::Node(node) => node,
-            Unread::Redirect(node) => {
-                let command: &mut Simple = commands.last_mut().ok_or(UNCERTAIN)?;
-                command.inputs.extend(reader.redirect(node)?);
-                continue;
-            }
-        };
-        let mut cursor = node.walk();
-        match node.kind() {
-            "program" | "list" | "pipeline" => {
-                let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
-                open.extend(children.into_iter().rev().map(Unread::Node));
-            }
-            // The parser puts a redirection around a whole list, and the shell applies it to the last
-            // command of it.
-            "redirected_statement" if is_list(node) => {
-                let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
-                for child in children.into_iter().rev() {
-                    open.push(match child.kind() {
-                        "file_redirect" => Unread::Redirect(child),
-                        _ => Unread::Node(child),
-                    });
-                }
-            }
-            "command" | "redirected_statement" | "test_command" => {
-                let mut command = reader.command(node)?;
-                command.is_piped = std::mem::take(&mut is_piped);
-                commands.push(command);
-            }
-            "|" => is_piped = true,
-            // A comment runs nothing.
-            ";" | "&&" | "||" | "\n" | "comment" => {}
-            other => return Err(what(other)),
-        }
-    }
-    if are_same_words(&commands, &super::split::split(text, variables)?) {
+    let places = places(&tree, text)?;
+    let (commands, read) = split(text, variables)?;
+    if places == read {
         Ok(commands)
     } else {
         Err("something that two parsers read differently")
     }
 }
 
-/// Returns true if a redirection is around several commands.
-fn is_list(node: Node<'_>) -> bool {
-    let body = node.child_by_field_name("body");
-    body.is_some_and(|it| matches!(it.kind(), "list" | "pipeline"))
+/// Where the parser of bash sees words.
+///
+/// # Errors
+///
+/// The line contains something else than plain commands.
+fn places(tree: &Tree, text: &str) -> Result<Vec<Place>, &'static str> {
+    let mut places: Vec<Place> = Vec::new();
+    let mut role = Role::Program;
+    // Where the last word, redirection, and `[ … ]` end.
+    let (mut word, mut redirect, mut test) = (0, 0, 0);
+    visit(tree, |node| {
+        match node.kind() {
+            "program"
+            | "list"
+            | "pipeline"
+            | "redirected_statement"
+            | "command_name"
+            | "unary_expression"
+            | "binary_expression" => return Ok(true),
+            "command" | "test_command" => {
+                role = Role::Program;
+                if node.kind() == "test_command" {
+                    test = node.end_byte();
+                }
+                return Ok(true);
+            }
+            "file_redirect" => {
+                redirect = node.end_byte();
+                return Ok(true);
+            }
+            // A comment runs nothing.
+            ";" | "&&" | "||" | "|" | "\n" | "comment" | "file_descriptor" | "<" | ">" | ">>"
+            | ">&" | "&>" | "&>>" | "string_content" => return Ok(false),
+            "simple_expansion" | "expansion" if !is_variable(&text[node.byte_range()]) => {
+                return Err(EXPANSION);
+            }
+            "word" | "number" | "raw_string" | "string" | "concatenation" | "simple_expansion"
+            | "expansion" => {}
+            // The parser reads `[ … ]` as an expression.
+            "[" | "]" | "test_operator" | "=" | "!=" | "==" | "!"
+                if (word..test).contains(&node.start_byte()) => {}
+            // Quotes, and a dollar sign without a name.
+            _ if !node.is_named() && node.parent().is_some_and(|it| it.kind() == "string") => {
+                return Ok(false);
+            }
+            // Operators such as `>|`.
+            _ if !node.is_named() && node.start_byte() < redirect => return Err(WRITES),
+            other => return Err(what(other)),
+        }
+        let range = node.byte_range();
+        // Otherwise it is a piece of the last word.
+        if range.start >= word {
+            word = range.end;
+            let is_target = range.end <= redirect;
+            places.push(if is_target {
+                (range, Role::Target)
+            } else {
+                (range, std::mem::replace(&mut role, Role::Argument))
+            });
+        }
+        let has_pieces = matches!(node.kind(), "concatenation" | "string");
+        Ok(has_pieces && &text[node.byte_range()] != "{}")
+    })?;
+    Ok(places)
 }
 
-fn are_same_words(commands: &[Simple], plain: &[Vec<String>]) -> bool {
-    let words = |it: &Simple| it.words.iter().map(|it| it.value.clone()).collect();
-    let found: Vec<Vec<String>> = commands.iter().map(words).collect();
-    found == plain
+/// Visits the nodes of a tree in the order of the text, and those in them if `enter` says so.
+fn visit<'t>(
+    tree: &'t Tree,
+    mut enter: impl FnMut(Node<'t>) -> Result<bool, &'static str>,
+) -> Result<(), &'static str> {
+    let mut cursor = tree.walk();
+    loop {
+        if enter(cursor.node())? && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return Ok(());
+            }
+        }
+    }
 }
 
 /// Characters that are invisible, or look like a blank but are none.
@@ -132,9 +148,7 @@ pub(super) fn names(text: &str) -> Result<Vec<Vec<String>>, &'static str> {
     }
     let tree = parse(text)?;
     let mut runs = Vec::new();
-    let mut cursor = tree.walk();
-    loop {
-        let node = cursor.node();
+    visit(&tree, |node| {
         if node.kind() == "command" {
             let mut inner = node.walk();
             let words = node.named_children(&mut inner);
@@ -149,15 +163,9 @@ pub(super) fn names(text: &str) -> Result<Vec<Vec<String>>, &'static str> {
                     .map(|at| words[at..].to_vec()),
             );
         }
-        if cursor.goto_first_child() {
-            continue;
-        }
-        while !cursor.goto_next_sibling() {
-            if !cursor.goto_parent() {
-                return Ok(runs);
-            }
-        }
-    }
+        Ok(true)
+    })?;
+    Ok(runs)
 }
 
 /// Programs whose arguments are commands.
@@ -195,143 +203,6 @@ fn parse(text: &str) -> Result<Tree, &'static str> {
         .ok_or(UNCERTAIN)
 }
 
-/// Extracts commands from the parser's tree.
-struct Reader<'a> {
-    text: &'a str,
-    variables: &'a KnownVariables,
-}
-
-impl Reader<'_> {
-    fn own(&self, node: Node<'_>) -> &str {
-        &self.text[node.byte_range()]
-    }
-
-    fn command(&self, node: Node<'_>) -> Result<Simple, &'static str> {
-        let mut simple = Simple::default();
-        if node.kind() == "test_command" {
-            self.test(node, &mut simple.words)?;
-            return Ok(simple);
-        }
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
-            match child.kind() {
-                "command" | "test_command" if node.kind() == "redirected_statement" => {
-                    let inner = self.command(child)?;
-                    simple.words.extend(inner.words);
-                    simple.inputs.extend(inner.inputs);
-                }
-                "command_name" => {
-                    let name = child.child(0).ok_or("a command without a name")?;
-                    simple.words.push(self.word(name)?);
-                }
-                "file_redirect" => simple.inputs.extend(self.redirect(child)?),
-                _ => simple.words.push(self.word(child)?),
-            }
-        }
-        Ok(simple)
-    }
-
-    /// The words of `[ … ]`, which the parser reads as an expression.
-    fn test(&self, node: Node<'_>, words: &mut Vec<Word>) -> Result<(), &'static str> {
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
-            match child.kind() {
-                "unary_expression" | "binary_expression" => self.test(child, words)?,
-                "word" | "number" | "raw_string" | "string" | "concatenation"
-                | "simple_expansion" | "expansion" => words.push(self.word(child)?),
-                "[" | "]" | "test_operator" | "=" | "!=" | "==" | "!" => {
-                    let mut builder = Builder::new(self.variables);
-                    builder.literally(self.own(child));
-                    words.push(builder.finish()?);
-                }
-                other => return Err(what(other)),
-            }
-        }
-        Ok(())
-    }
-
-    /// The file that a redirection reads, if any. Output may only go to `/dev/null` or to another
-    /// file descriptor.
-    fn redirect(&self, node: Node<'_>) -> Result<Option<Word>, &'static str> {
-        const WRITES: &str = "a redirection into a file";
-        let mut cursor = node.walk();
-        let parts: Vec<Node<'_>> = node.children(&mut cursor).collect();
-        let parts: Vec<&Node<'_>> = parts
-            .iter()
-            .filter(|it| it.kind() != "file_descriptor")
-            .collect();
-        // Without a target, or with several, the parser and the shell may disagree.
-        let [operator, target] = parts.as_slice() else {
-            return Err(WRITES);
-        };
-        let target = self.word(**target)?;
-        // Which file a pattern matches is only known when the command runs.
-        if target.is_pattern() {
-            return Err("a redirection from a pattern");
-        }
-        match operator.kind() {
-            "<" => Ok(Some(target)),
-            ">&" if matches!(target.value.as_str(), "1" | "2") => Ok(None),
-            ">" | ">>" | "&>" | "&>>" if target.value == "/dev/null" => Ok(None),
-            _ => Err(WRITES),
-        }
-    }
-
-    fn word(&self, node: Node<'_>) -> Result<Word, &'static str> {
-        let mut builder = Builder::new(self.variables);
-        self.add(node, &mut builder)?;
-        builder.finish()
-    }
-
-    /// Adds a node to a word.
-    fn add(&self, node: Node<'_>, word: &mut Builder<'_>) -> Result<(), &'static str> {
-        if node.kind() != "concatenation" {
-            return self.add_piece(node, word);
-        }
-        // `find -exec` and `xargs` replace this word; the shell does not expand it.
-        if self.own(node) == "{}" {
-            return word.bare("{}");
-        }
-        let mut cursor = node.walk();
-        let mut pieces = node.children(&mut cursor);
-        pieces.try_for_each(|it| self.add_piece(it, word))
-    }
-
-    /// Adds a node that is not a concatenation.
-    fn add_piece(&self, node: Node<'_>, word: &mut Builder<'_>) -> Result<(), &'static str> {
-        let own = self.own(node);
-        let inner = || own.get(1..own.len() - 1).unwrap_or_default();
-        match node.kind() {
-            "word" | "number" if has_braces(own) => Err("braces"),
-            "word" | "number" => word.bare(own),
-            "raw_string" => {
-                word.quoted(inner());
-                Ok(())
-            }
-            "string" => {
-                let mut cursor = node.walk();
-                let is_known =
-                    |kind| matches!(kind, "string_content" | "simple_expansion" | "expansion");
-                let mut children = node.named_children(&mut cursor);
-                if children.all(|it| is_known(it.kind())) {
-                    word.double_quoted(inner())
-                } else {
-                    Err("an expansion")
-                }
-            }
-            "simple_expansion" | "expansion" => {
-                let found = own.strip_prefix('$').and_then(variable);
-                // Text after the name means an operator, as in `${name:-default}`.
-                match found.filter(|(_, rest)| rest.is_empty()) {
-                    Some((name, _)) => word.variable(name, false),
-                    None => Err("an expansion"),
-                }
-            }
-            other => Err(what(other)),
-        }
-    }
-}
-
 /// The name of a kind of syntax, with its article.
 fn what(kind: &str) -> &'static str {
     match kind {
@@ -341,7 +212,7 @@ fn what(kind: &str) -> &'static str {
         | "arithmetic_expansion"
         | "ansi_c_string"
         | "translated_string"
-        | "$" => "an expansion",
+        | "$" => EXPANSION,
         "process_substitution" => "a process substitution",
         "variable_assignment"
         | "variable_assignments"

@@ -1,17 +1,22 @@
-//! Words of a command, as the shell passes them to a program.
+//! Reads the words of a command line, as the shell passes them to programs.
 //!
-//! Pure. Quotes, backslashes, `~`, and a few variables of known value are resolved;
-//! every other expansion is an error.
+//! Pure. It knows quotes, backslashes, `~`, a few variables of known value, operators, and
+//! redirections; everything else is an error. It shares no grammar with the parser of bash in `syntax`,
+//! so that each detects errors of the other.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-const EXPANSION: &str = "an expansion";
+pub(super) const EXPANSION: &str = "an expansion";
 const CONTINUED: &str = "a continued line";
 const TILDE: &str = "a tilde that is not plain ~ or ~/";
-/// Syntax that the parsers report as an error.
-pub(super) const UNCERTAIN: &str = "something that cannot be parsed with certainty";
+const BRACES: &str = "braces";
+const GROUP: &str = "a group of commands";
 /// Syntax without a name of its own in messages.
 pub(super) const NOT_PLAIN: &str = "something other than plain commands";
+pub(super) const WRITES: &str = "a redirection into a file";
+/// Characters that end a word.
+const ENDS: [char; 10] = [' ', '\t', '\n', ';', '|', '&', '<', '>', '(', ')'];
 
 /// Variables whose values are known before the command runs, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,94 +61,21 @@ impl Word {
     pub(super) fn is_pattern(&self) -> bool {
         self.before_pattern.is_some()
     }
-}
 
-/// The state of a `~` at the start of a word: if it has been read, but not the character after it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tilde {
-    No,
-    Awaits,
-}
-
-/// Builds a word piece by piece.
-#[derive(Debug)]
-pub(super) struct Builder<'a> {
-    word: Word,
-    variables: &'a KnownVariables,
-    tilde: Tilde,
-    /// True if a piece was added; empty quotes count.
-    is_begun: bool,
-    problem: Option<&'static str>,
-}
-
-impl<'a> Builder<'a> {
-    pub(super) fn new(variables: &'a KnownVariables) -> Self {
-        Self {
-            word: Word {
-                is_plain: true,
-                ..Word::default()
-            },
-            variables,
-            tilde: Tilde::No,
-            is_begun: false,
-            problem: None,
-        }
-    }
-
-    /// The word.
-    ///
-    /// # Errors
-    ///
-    /// A `~` in it does not name the user's home folder.
-    pub(super) fn finish(mut self) -> Result<Word, &'static str> {
-        if self.tilde == Tilde::Awaits {
-            self.home()?;
-        }
-        match self.problem {
-            Some(problem) => Err(problem),
-            None => Ok(self.word),
-        }
-    }
-
-    fn home(&mut self) -> Result<(), &'static str> {
-        self.tilde = Tilde::No;
-        let home = self.variables.get("HOME").ok_or(EXPANSION)?.to_owned();
-        self.word.is_plain = false;
-        home.chars().for_each(|it| self.literal(it));
-        Ok(())
-    }
-
-    fn literal(&mut self, character: char) {
-        self.word.value.push(character);
-    }
-
-    fn active(&mut self, character: char) {
-        let word = &mut self.word;
-        word.before_pattern
-            .get_or_insert_with(|| word.value.clone());
-        word.value.push(character);
-    }
-
-    /// Adds a piece in quotes, given without them.
-    pub(super) fn quoted(&mut self, text: &str) {
-        if self.tilde == Tilde::Awaits {
-            // Bash takes the tilde literally here; other shells differ.
-            self.problem = Some(TILDE);
-        }
-        self.is_begun = true;
-        self.word.is_plain = false;
-        text.chars().for_each(|it| self.literal(it));
-    }
-
-    /// Adds literal text that leaves the word plain.
-    pub(super) fn literally(&mut self, text: &str) {
-        self.is_begun = true;
-        text.chars().for_each(|it| self.literal(it));
+    /// Adds text that is not plain.
+    fn quoted(&mut self, text: &str) {
+        self.is_plain = false;
+        self.value.push_str(text);
     }
 
     /// Adds the value of a variable.
-    pub(super) fn variable(&mut self, name: &str, in_quotes: bool) -> Result<(), &'static str> {
-        let value = self.variables.get(name).ok_or(EXPANSION)?.to_owned();
+    fn variable(
+        &mut self,
+        name: &str,
+        variables: &KnownVariables,
+        in_quotes: bool,
+    ) -> Result<(), &'static str> {
+        let value = variables.get(name).ok_or(EXPANSION)?;
         // Without quotes, the shell splits the value and expands patterns in it.
         let is_one_word = |it: char| {
             it.is_alphanumeric() || matches!(it, '/' | '.' | '_' | '-' | ':' | '@' | ',' | '+')
@@ -153,14 +85,17 @@ impl<'a> Builder<'a> {
         if !is_safe || !in_quotes && !value.chars().all(is_one_word) {
             return Err(EXPANSION);
         }
-        self.quoted(&value);
-        self.word.has_folder |= name == "PWD";
+        self.quoted(value);
+        self.has_folder |= name == "PWD";
         Ok(())
     }
 
-    /// Adds a piece in double quotes, given without them. A backslash only escapes a few
-    /// characters there.
-    pub(super) fn double_quoted(&mut self, text: &str) -> Result<(), &'static str> {
+    /// Adds what is in double quotes. A backslash only escapes a few characters there.
+    fn double_quoted(
+        &mut self,
+        text: &str,
+        variables: &KnownVariables,
+    ) -> Result<(), &'static str> {
         self.quoted("");
         let mut rest = text;
         while let Some(character) = rest.chars().next() {
@@ -168,56 +103,255 @@ impl<'a> Builder<'a> {
             let next = rest.chars().next();
             match (character, next) {
                 // A dollar sign without a name is literal.
-                ('$', None | Some(' ' | ')' | '|' | '/')) => self.literal('$'),
+                ('$', None | Some(' ' | ')' | '|' | '/')) => self.value.push('$'),
                 ('$', _) => {
                     let (name, behind) = variable(rest).ok_or(EXPANSION)?;
-                    self.variable(name, true)?;
+                    self.variable(name, variables, true)?;
                     rest = behind;
                 }
                 ('`', _) => return Err(EXPANSION),
                 ('\\', Some(it @ ('$' | '`' | '"' | '\\'))) => {
-                    self.literal(it);
+                    self.value.push(it);
                     rest = &rest[1..];
                 }
                 ('\\', Some('\n') | None) => return Err(CONTINUED),
-                (other, _) => self.literal(other),
+                (other, _) => self.value.push(other),
             }
-        }
-        Ok(())
-    }
-
-    /// Adds a piece without quotes.
-    pub(super) fn bare(&mut self, text: &str) -> Result<(), &'static str> {
-        let mut characters = text.chars();
-        while let Some(character) = characters.next() {
-            if self.tilde == Tilde::Awaits {
-                if character != '/' {
-                    return Err(TILDE);
-                }
-                self.home()?;
-            }
-            match character {
-                '\\' => match characters.next() {
-                    None | Some('\n') => return Err(CONTINUED),
-                    Some(escaped) => self.quoted(escaped.encode_utf8(&mut [0; 4])),
-                },
-                '$' | '`' => return Err(EXPANSION),
-                '"' | '\'' | '(' | ')' | '<' | '>' | '|' | '&' | ';' => return Err(UNCERTAIN),
-                '*' | '?' | '[' => self.active(character),
-                // Decided by the next character: `~/` is the home folder, `~name` another user's.
-                '~' if !self.is_begun => self.tilde = Tilde::Awaits,
-                // After these, bash expands it in words that look like assignments.
-                '~' if self.word.value.ends_with(['=', ':']) => return Err(TILDE),
-                _ => self.literal(character),
-            }
-            self.is_begun = true;
         }
         Ok(())
     }
 }
 
+/// A plain command, without nested syntax.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Simple {
+    /// The program and its arguments.
+    pub words: Vec<Word>,
+    /// Files that it reads with `<`.
+    pub inputs: Vec<Word>,
+    /// True if its input is the output of the command before it.
+    pub is_piped: bool,
+}
+
+/// What a word is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Program,
+    Argument,
+    /// The target of a redirection.
+    Target,
+}
+
+/// The place of a word in a line.
+pub(super) type Place = (Range<usize>, Role);
+
+/// The commands of a line, and the places of their words.
+///
+/// # Errors
+///
+/// The line contains syntax that this reader does not know, as a noun with its article.
+pub(super) fn split(
+    text: &str,
+    variables: &KnownVariables,
+) -> Result<(Vec<Simple>, Vec<Place>), &'static str> {
+    let mut reader = Reader {
+        text,
+        variables,
+        at: 0,
+        commands: Vec::new(),
+        command: None,
+        is_piped: false,
+        places: Vec::new(),
+    };
+    reader.read()?;
+    Ok((reader.commands, reader.places))
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    variables: &'a KnownVariables,
+    at: usize,
+    commands: Vec<Simple>,
+    /// The command that is being read.
+    command: Option<Simple>,
+    /// True if its output goes to the next command.
+    is_piped: bool,
+    places: Vec<Place>,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn read(&mut self) -> Result<(), &'static str> {
+        while let Some(character) = self.peek() {
+            let rest = self.rest();
+            let is_redirected = |it: &str| it.starts_with(['<', '>']);
+            match character {
+                ' ' | '\t' => self.at += 1,
+                // A comment: inside a word, `#` is read as a part of it.
+                '#' => self.at += rest.find('\n').unwrap_or(rest.len()),
+                '\n' | ';' | '|' => self.end()?,
+                '&' if rest.starts_with("&&") => self.end()?,
+                '&' | '<' | '>' => self.redirect()?,
+                // A file descriptor, as in `2>/dev/null`. Others don't matter for what is read.
+                '0'..='2' if is_redirected(&rest[1..]) => {
+                    self.at += 1;
+                    self.redirect()?;
+                }
+                '(' | ')' => return Err(GROUP),
+                _ => {
+                    let is_first = self.command().words.is_empty();
+                    let role = if is_first {
+                        Role::Program
+                    } else {
+                        Role::Argument
+                    };
+                    let mut word = self.word(role)?;
+                    if is_first && word.value == "[" {
+                        // The program of this name is no pattern.
+                        word.before_pattern = None;
+                    }
+                    self.command().words.push(word);
+                }
+            }
+        }
+        self.commands.extend(self.command.take());
+        Ok(())
+    }
+
+    fn command(&mut self) -> &mut Simple {
+        let is_piped = &mut self.is_piped;
+        self.command.get_or_insert_with(|| Simple {
+            is_piped: std::mem::take(is_piped),
+            ..Simple::default()
+        })
+    }
+
+    /// Reads the operator that ends a command.
+    fn end(&mut self) -> Result<(), &'static str> {
+        let rest = self.rest();
+        let is_double = rest.starts_with("&&") || rest.starts_with("||");
+        // `|&`, and the terminators of a `case`.
+        if ["|&", ";;", ";&"].iter().any(|it| rest.starts_with(it)) {
+            return Err(NOT_PLAIN);
+        }
+        self.commands.extend(self.command.take());
+        self.is_piped |= rest.starts_with('|') && !is_double;
+        self.at += if is_double { 2 } else { 1 };
+        Ok(())
+    }
+
+    /// Reads a redirection. Output may only go to `/dev/null` or to another file descriptor.
+    fn redirect(&mut self) -> Result<(), &'static str> {
+        let behind = self.rest().trim_start_matches(['&', '<', '>']);
+        let operator = &self.rest()[..self.rest().len() - behind.len()];
+        self.at = self.text.len() - behind.trim_start_matches([' ', '\t']).len();
+        let target = self.word(Role::Target)?;
+        // Which file a pattern matches is only known when the command runs.
+        if target.is_pattern() {
+            return Err("a redirection from a pattern");
+        }
+        let command = self.command();
+        match operator {
+            "<" => command.inputs.push(target),
+            ">&" if matches!(target.value.as_str(), "1" | "2") => {}
+            ">" | ">>" | "&>" | "&>>" if target.value == "/dev/null" => {}
+            _ => return Err(WRITES),
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, role: Role) -> Result<Word, &'static str> {
+        let mut word = Word {
+            is_plain: true,
+            ..Word::default()
+        };
+        let from = self.at;
+        while let Some(character) = self.peek().filter(|it| !ENDS.contains(it)) {
+            let is_first = self.at == from;
+            self.at += character.len_utf8();
+            let rest = self.rest();
+            match character {
+                '\'' => word.quoted(self.until('\'')?),
+                '"' => word.double_quoted(self.until('"')?, self.variables)?,
+                '\\' => match self.peek() {
+                    None | Some('\n') => return Err(CONTINUED),
+                    Some('{' | '}') => return Err(BRACES),
+                    Some(escaped) => {
+                        word.quoted(escaped.encode_utf8(&mut [0; 4]));
+                        self.at += escaped.len_utf8();
+                    }
+                },
+                '`' => return Err(EXPANSION),
+                '$' => {
+                    let (name, behind) = variable(rest).ok_or(EXPANSION)?;
+                    word.variable(name, self.variables, false)?;
+                    self.at = self.text.len() - behind.len();
+                }
+                '*' | '?' | '[' => {
+                    word.before_pattern
+                        .get_or_insert_with(|| word.value.clone());
+                    word.value.push(character);
+                }
+                // `find -exec` and `xargs` replace this word; the shell does not expand it.
+                '{' if is_first && rest.starts_with('}') && is_end(&rest[1..]) => {
+                    word.value.push_str("{}");
+                    self.at += 1;
+                }
+                '{' | '}' => return Err(BRACES),
+                // `~/` is the home folder, and `~name` another user's.
+                '~' if is_first && (is_end(rest) || rest.starts_with('/')) => {
+                    word.quoted(self.variables.get("HOME").ok_or(EXPANSION)?);
+                }
+                // After these, bash expands it in words that look like assignments.
+                '~' if is_first || word.value.ends_with(['=', ':']) => return Err(TILDE),
+                other => word.value.push(other),
+            }
+        }
+        // Only after a redirection: elsewhere, the next character starts a word.
+        if self.at == from {
+            return Err("a redirection to nowhere");
+        }
+        self.places.push((from..self.at, role));
+        Ok(word)
+    }
+
+    /// The text up to the closing quote.
+    fn until(&mut self, quote: char) -> Result<&'a str, &'static str> {
+        let rest = self.rest();
+        let mut is_escaped = false;
+        let end = rest.find(|it| {
+            let is_end = it == quote && !is_escaped;
+            // Within single quotes, a backslash is literal.
+            is_escaped = it == '\\' && quote == '"' && !is_escaped;
+            is_end
+        });
+        let end = end.ok_or("an unclosed quote")?;
+        self.at += end + 1;
+        Ok(&rest[..end])
+    }
+}
+
+/// Returns true if no word continues here.
+fn is_end(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with(ENDS)
+}
+
+/// Returns true if a text is a variable and nothing else: text after the name means an operator, as in
+/// `${name:-default}`.
+pub(super) fn is_variable(text: &str) -> bool {
+    let found = text.strip_prefix('$').and_then(variable);
+    found.is_some_and(|(_, rest)| rest.is_empty())
+}
+
 /// Splits the text after a `$` into the variable's name and the rest.
-pub(super) fn variable(text: &str) -> Option<(&str, &str)> {
+fn variable(text: &str) -> Option<(&str, &str)> {
     if let Some(rest) = text.strip_prefix('?') {
         return Some(("?", rest));
     }
@@ -236,9 +370,4 @@ fn length(text: &str) -> usize {
         return 0;
     }
     text.find(|it| !is_name(it)).unwrap_or(text.len())
-}
-
-/// Returns true if a word without quotes contains braces, which could expand to several words.
-pub(super) fn has_braces(text: &str) -> bool {
-    text != "{}" && text.contains(['{', '}'])
 }
