@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use platform::files::FileKind;
 use platform::paths::visible;
@@ -11,7 +12,7 @@ use platform::paths::visible;
 use super::file_state::{Captured, FileState, StoredPath};
 use super::index::{self, Stamp};
 use super::journal::{Checkpoint, FileChange, Progress};
-use super::recorder::{Recorder, Recording, capture};
+use super::recorder::{Recorder, capture};
 use super::store::{Store, now, project_in};
 use crate::buffers::{OpenBuffers, Replacement};
 use crate::error::ToolError;
@@ -21,58 +22,108 @@ use crate::objects::Objects;
 /// The owner's write bit of a mode.
 const WRITABLE: u32 = 0o200;
 
-/// A change that could not be made.
-pub(super) struct Failed {
-    pub(super) path: PathBuf,
-    /// A predicate that follows the file's name.
-    pub(super) why: String,
-    /// Files that were changed before and could not be reverted.
-    pub(super) left: Vec<PathBuf>,
-}
-
-impl Failed {
-    /// A sentence for the user. `nothing` says what did not happen; `again` names the command that
-    /// helps if some files could not be reverted.
-    pub(super) fn sentence(&self, nothing: &str, again: &str) -> String {
-        let (path, why) = (visible(&self.path), &self.why);
-        if self.left.is_empty() {
-            return format!("{nothing}: {path} {why}.");
-        }
-        let left: Vec<_> = self.left.iter().map(|it| visible(it)).collect();
-        let left = left.join(", ");
-        format!(
-            "{path} {why}. These files were changed and could not be put back: {left}; {again}."
-        )
-    }
-}
-
-/// Makes the changes of a checkpoint, of which the journal has a first line, or none of them.
-pub(super) async fn make_all(
+/// Makes the changes of a checkpoint, or none of them. Records it before the first file changes, so that
+/// a crash in between can be undone, and the rest be restored.
+///
+/// # Errors
+///
+/// A sentence. `nothing` says what did not happen; `again` names what helps if some files could not be
+/// reverted.
+pub(super) async fn make(
     store: &Store,
-    id: &str,
-    changes: &[FileChange],
+    checkpoint: Checkpoint,
+    [nothing, again]: [&str; 2],
     buffers: &dyn OpenBuffers,
-) -> Result<(), Failed> {
-    let mut done = Done::default();
-    for change in changes {
-        if let Err(why) = done.change(change, &store.objects, buffers).await {
-            let left = done.take_back(&store.objects, buffers).await;
-            sync_folders(changes);
-            // Every file is as it was, so the journal must not list a checkpoint.
-            if left.is_empty() {
-                end(store, id, true);
-            }
-            let path = change.path.0.clone();
-            return Err(Failed { path, why, left });
+) -> Result<(), String> {
+    let mut room = 0;
+    for change in &checkpoint.files {
+        for hash in [&change.before, &change.after]
+            .into_iter()
+            .filter_map(FileState::hash)
+        {
+            // Content that is missing must not stop it halfway.
+            let content = store.objects.get(hash).map_err(|error| {
+                let path = visible(&change.path.0);
+                format!("{nothing}: {path} cannot be read from the checkpoint: {error}.")
+            })?;
+            room += content.len() as u64;
         }
     }
-    sync_folders(changes);
-    end(store, id, false);
+    let checked = store.check_room(room);
+    checked.map_err(|why| format!("{nothing}: {why}."))?;
+    let begun = Checkpoint {
+        at: now(),
+        progress: Progress::Begun,
+        ..checkpoint
+    };
+    let written = store.append(&begun);
+    written.map_err(|error| {
+        format!("{nothing}, because the checkpoint cannot be written: {error}.")
+    })?;
+    for (at, change) in begun.files.iter().enumerate() {
+        let path = RealPath::exact(change.path.0.clone());
+        // It may have changed since all files were checked.
+        let (why, made) = if capture(&path, buffers).await.file_state != change.before {
+            ("changed meanwhile".to_owned(), at)
+        } else {
+            match put(&path, &change.after, change.made, &store.objects, buffers).await {
+                Ok(()) => continue,
+                // It may be changed in part.
+                Err(why) => (why, at + 1),
+            }
+        };
+        let path = visible(&change.path.0);
+        let left = take_back(store, &begun.files[..made], buffers).await;
+        // Every file is as it was, so the journal must not list a checkpoint.
+        if left.is_empty() {
+            end(store, &begun.id, true);
+            return Err(format!("{nothing}: {path} {why}."));
+        }
+        let left: Vec<_> = left.iter().map(|it| visible(it)).collect();
+        let left = left.join(", ");
+        return Err(format!(
+            "{path} {why}. These files were changed and could not be put back: {left}; {again}."
+        ));
+    }
+    sync_folders(&begun.files);
+    end(store, &begun.id, false);
     Ok(())
 }
 
+/// Reverts changes that were made, the last one first. Returns the files that could not be reverted.
+async fn take_back(
+    store: &Store,
+    changes: &[FileChange],
+    buffers: &dyn OpenBuffers,
+) -> Vec<PathBuf> {
+    let mut left = Vec::new();
+    for change in changes.iter().rev() {
+        let FileChange {
+            path,
+            before,
+            after,
+            ..
+        } = change;
+        let real = RealPath::exact(path.0.clone());
+        let now = capture(&real, buffers).await.file_state;
+        let is_begun = match (&now, before, after) {
+            // Between two files, there is never none.
+            (FileState::Absent, FileState::File { .. }, FileState::File { .. }) => false,
+            (FileState::Absent, ..) => true,
+            // The mode is set last.
+            _ => now == *after || now.hash().is_some() && now.hash() == after.hash(),
+        };
+        if is_begun {
+            let put = put(&real, before, change.made, &store.objects, buffers);
+            left.extend(put.await.is_err().then(|| path.0.clone()));
+        }
+    }
+    sync_folders(changes);
+    left
+}
+
 /// Waits until the names of changed files are on the disk, once for each folder.
-pub(super) fn sync_folders(changes: &[FileChange]) {
+fn sync_folders(changes: &[FileChange]) {
     let mut folders = HashSet::new();
     for path in changes.iter().map(|it| &it.path.0) {
         if folders.insert(path.parent()) {
@@ -82,7 +133,7 @@ pub(super) fn sync_folders(changes: &[FileChange]) {
 }
 
 /// Writes that a checkpoint is complete, or that nothing of it is left.
-pub(super) fn end(store: &Store, id: &str, dropped: bool) {
+fn end(store: &Store, id: &str, dropped: bool) {
     let line = Checkpoint {
         id: id.to_owned(),
         dropped,
@@ -94,51 +145,9 @@ pub(super) fn end(store: &Store, id: &str, dropped: bool) {
     }
 }
 
-/// The changes that were made so far.
-#[derive(Debug, Default)]
-struct Done(Vec<FileChange>);
-
-impl Done {
-    /// Changes a file.
-    ///
-    /// # Errors
-    ///
-    /// The reason, as a predicate that follows the file's name. The file is unchanged then.
-    async fn change(
-        &mut self,
-        change: &FileChange,
-        objects: &Objects,
-        buffers: &dyn OpenBuffers,
-    ) -> Result<(), String> {
-        let path = RealPath::exact(change.path.0.clone());
-        // It may have changed since all files were checked.
-        if capture(&path, buffers).await.file_state != change.before {
-            return Err("changed meanwhile".to_owned());
-        }
-        put(&path, &change.after, change.made, objects, buffers).await?;
-        self.0.push(change.clone());
-        Ok(())
-    }
-
-    /// Reverts all changes, the last one first. Returns the files that could not be reverted.
-    async fn take_back(self, objects: &Objects, buffers: &dyn OpenBuffers) -> Vec<PathBuf> {
-        let mut left = Vec::new();
-        for change in self.0.into_iter().rev() {
-            let path = RealPath::exact(change.path.0.clone());
-            if put(&path, &change.before, 0, objects, buffers)
-                .await
-                .is_err()
-            {
-                left.push(change.path.0);
-            }
-        }
-        left
-    }
-}
-
 /// Restores a file state at a path. If that removes a file, also removes up to `made` folders above
 /// it if they are empty.
-pub(super) async fn put(
+async fn put(
     path: &RealPath,
     file_state: &FileState,
     made: usize,
@@ -196,26 +205,15 @@ async fn replace_open(
 }
 
 fn write(path: &RealPath, content: &[u8]) -> io::Result<()> {
-    match path.status()?.map(|it| it.kind) {
-        // Removed first, because a write follows no link.
-        Some(FileKind::Link) => remove(path, 0)?,
-        Some(_) => make_writable(path)?,
+    match path.status()? {
         None => {}
+        // Removed first, because a write follows no link.
+        Some(status) if status.kind == FileKind::Link => remove(path, 0)?,
+        // So that one that a call made read-only can be restored.
+        Some(status) if status.is_file() => set_mode(path, status.permissions() | WRITABLE)?,
+        Some(_) => return Err(io::Error::other("it is not a regular file")),
     }
     write_unsynced(path, content).map(drop)
-}
-
-/// Makes a file writable, so that one that a call made read-only can be restored.
-fn make_writable(path: &RealPath) -> io::Result<()> {
-    let Some(status) = path.status()?.filter(|it| it.is_file()) else {
-        return Err(io::Error::other("it is not a regular file"));
-    };
-    let mode = status.permissions();
-    if mode & WRITABLE == 0 {
-        let (folder, name) = path.open_parent()?;
-        folder.set_permissions(name, mode | WRITABLE)?;
-    }
-    Ok(())
 }
 
 fn set_mode(path: &RealPath, mode: u32) -> io::Result<()> {
@@ -303,94 +301,64 @@ impl Recorder {
         let Some(recording) = self.0.clone() else {
             return Err("Nothing was changed: there are no checkpoints here.".to_owned());
         };
-        // What is not saved counts as changed, so it is looked at before anything is stored.
-        for change in &changes {
-            let now = capture(&RealPath::exact(change.path.clone()), buffers).await;
-            if now.unsaved || now.file_state != change.before {
-                return Err(changed(&change.path));
-            }
-        }
-        let prepared = {
-            let recording = recording.clone();
-            blocking(move || recording.prepare(changes)).await
-        };
-        let (store, files) = prepared.map_err(|error| error.to_string())?;
+        let opened = recording.clone();
+        let store = blocking(move || opened.open().map(Arc::new)).await;
+        let store = store.map_err(|error| error.to_string())?;
         // Another Neovim must not restore the same files meanwhile.
         let lock = store.lock_restores();
         let _lock = lock.map_err(|error| format!("Nothing was changed: {error}."))?;
         let _contents = store.keep_contents();
-        let begun = Checkpoint {
+        let mut files = Vec::with_capacity(changes.len());
+        for change in changes {
+            let before = capture(&RealPath::exact(change.path.clone()), buffers).await;
+            let store = store.clone();
+            let prepared = blocking(move || prepare(&store, change, before));
+            files.push(prepared.await.map_err(|error| error.to_string())?);
+        }
+        let count = files.len();
+        let checkpoint = Checkpoint {
             id: recording.id.clone(),
-            at: now(),
             calls: vec![recording.label.clone()],
             files,
-            progress: Progress::Begun,
             ..Checkpoint::default()
         };
-        let written = store.append(&begun);
-        written.map_err(|error| {
-            format!("Nothing was changed, because the checkpoint cannot be written: {error}.")
-        })?;
-        let made = make_all(&store, &begun.id, &begun.files, buffers).await;
-        made.map_err(|failed| {
-            failed.sentence(
-                "Nothing was changed",
-                "Flemma tries again at its next start",
-            )
-        })?;
-        recording.made(begun.files.len());
+        let again = "Flemma tries again at its next start";
+        make(&store, checkpoint, ["Nothing was changed", again], buffers).await?;
+        recording.made(count);
         Ok(())
     }
 }
 
-fn changed(path: &Path) -> String {
-    format!(
-        "Nothing was changed: {} has changed since the command was tried. Try it again.",
-        visible(path)
-    )
-}
-
-impl Recording {
-    /// Stores the contents of changes before and after.
-    fn prepare(&self, changes: Vec<Made>) -> Result<(Store, Vec<FileChange>), ToolError> {
-        let store = self.open()?;
-        let mut files = Vec::with_capacity(changes.len());
-        let mut room = 0;
-        for change in changes {
-            let path = RealPath::exact(change.path.clone());
-            let before = Captured::on_disk(&path);
-            let after = match change.content {
-                Content::None => Captured::of(change.after.clone()),
-                Content::At(source) => Captured::on_disk(&RealPath::exact(source)),
-                Content::Bytes(bytes) => {
-                    Captured::file(bytes, change.after.mode().unwrap_or_default())
-                }
-            };
-            room += before.size() + after.size();
-            let (before, after) = (before.store(&store.objects), after.store(&store.objects));
-            for file_state in [&before, &after] {
-                if let FileState::NotCovered(why) = file_state {
-                    return Err(failed(&format!("of {}, {why}", visible(&change.path))));
-                }
-            }
-            // Only what was shown is applied.
-            if before != change.before || after != change.after {
-                return Err(ToolError::Failed(changed(&change.path)));
-            }
-            let above = change.path.ancestors().skip(1);
-            let made = above.take_while(|it| !it.exists()).count();
-            files.push(FileChange {
-                made,
-                ..FileChange::new(StoredPath(change.path), before, after)
-            });
+/// Stores the contents of a file before and after a change.
+fn prepare(store: &Store, change: Made, before: Captured) -> Result<FileChange, ToolError> {
+    // What is not saved counts as changed.
+    let is_saved = !before.unsaved;
+    let before = before.store(&store.objects);
+    let after = match change.content {
+        Content::None => Captured::of(change.after.clone()),
+        Content::At(source) => Captured::on_disk(&RealPath::exact(source)),
+        Content::Bytes(bytes) => Captured::file(bytes, change.after.mode().unwrap_or_default()),
+    };
+    let after = after.store(&store.objects);
+    let path = visible(&change.path);
+    for file_state in [&before, &after] {
+        if let FileState::NotCovered(why) = file_state {
+            let why = format!("Nothing was changed: of {path}, {why}.");
+            return Err(ToolError::Failed(why));
         }
-        store.check_room(room).map_err(failed)?;
-        Ok((store, files))
     }
-}
-
-fn failed(why: &str) -> ToolError {
-    ToolError::Failed(format!("Nothing was changed: {why}."))
+    // Only what was shown is applied.
+    if !is_saved || before != change.before || after != change.after {
+        return Err(ToolError::Failed(format!(
+            "Nothing was changed: {path} has changed since the command was tried. Try it again."
+        )));
+    }
+    let above = change.path.ancestors().skip(1);
+    let made = above.take_while(|it| !it.exists()).count();
+    Ok(FileChange {
+        made,
+        ..FileChange::new(StoredPath(change.path), before, after)
+    })
 }
 
 /// Reverts changes of the project that `folder` is in whose program ended while it made them.
@@ -415,16 +383,10 @@ pub async fn recover(folder: PathBuf, buffers: &dyn OpenBuffers) {
     // Read again: it may have ended meanwhile.
     let begun = store.read().map(|it| it.begun()).unwrap_or_default();
     for checkpoint in begun {
-        let mut is_reverted = true;
-        for change in checkpoint.files.iter().rev() {
-            let path = RealPath::exact(change.path.0.clone());
-            if capture(&path, buffers).await.file_state == change.after {
-                let back = put(&path, &change.before, change.made, &store.objects, buffers);
-                is_reverted &= back.await.is_ok();
-            }
-        }
-        sync_folders(&checkpoint.files);
-        if is_reverted {
+        if take_back(&store, &checkpoint.files, buffers)
+            .await
+            .is_empty()
+        {
             end(&store, &checkpoint.id, true);
         }
     }

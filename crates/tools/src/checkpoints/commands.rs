@@ -13,7 +13,7 @@ use std::sync::Arc;
 use self::overlap::Registered;
 pub(super) use self::overlap::find_lost;
 pub use self::overlap::user_saved;
-use self::project::{Begun, Project};
+use self::project::Project;
 pub use self::project::{Coverage, Projects};
 use self::report::Report;
 use super::aside::{Aside, GitState};
@@ -95,7 +95,7 @@ impl Recorder {
 fn begin(recording: Arc<Recording>) -> Option<Running> {
     if recording.root().is_none() {
         let projects = &recording.projects;
-        projects.say_once(&recording, "this folder is not a project");
+        projects.refuse(&recording, "this folder is not a project");
         return None;
     }
     // `open` has added a remark.
@@ -113,17 +113,9 @@ fn begin(recording: Arc<Recording>) -> Option<Running> {
     };
     let project = recording.projects.add(&recording.folder, &store.root);
     let begun = project.begin(&store, &recording, &registered);
-    match &begun {
-        Begun::Yes => {}
-        Begun::NotYet => recording.remark(
-            "The project was not indexed yet when this command began, so :Flemma undo cannot restore what it changed."
-                .to_owned(),
-        ),
-        Begun::Never(why) => recording.projects.say_once(&recording, why),
-    }
     Some(Running {
         git: GitState::of(&store.root, &project.last_index),
-        project: matches!(begun, Begun::Yes).then_some(project),
+        project: begun.then_some(project),
         recording,
         store,
         registered,
@@ -144,6 +136,7 @@ impl Running {
         };
         let bound = recording.projects.bound();
         let mut ended = project.end(&store, registered.file_clock, bound);
+        let stored = ended.stored;
         // Most commands change nothing.
         if ended.has_news() {
             let folders = std::mem::take(&mut ended.folders);
@@ -157,8 +150,7 @@ impl Running {
             .make();
         }
         drop(registered);
-        let added = project.take_added();
-        recording.shrink(&store, added);
+        recording.shrink(&store, stored);
         project.save(store);
     }
 }

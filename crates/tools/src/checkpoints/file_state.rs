@@ -75,6 +75,14 @@ impl FileState {
         self.as_file().map(|(hash, _)| hash)
     }
 
+    /// Why no checkpoint covers it, if none does.
+    pub(super) fn lack(&self) -> Option<&str> {
+        match self {
+            Self::NotCovered(why) => Some(why),
+            _ => None,
+        }
+    }
+
     /// The mode of a file.
     pub(crate) fn mode(&self) -> Option<u32> {
         self.as_file().map(|(_, mode)| mode)
@@ -92,22 +100,16 @@ impl Captured {
 
     /// A file with this content.
     pub(super) fn file(content: Vec<u8>, mode: u32) -> Self {
+        let file_state = FileState::file(&content, mode);
         Self {
-            file_state: FileState::file(&content, mode),
             content: Some(content),
-            file: None,
-            unsaved: false,
+            ..Self::of(file_state)
         }
     }
 
     /// A file state that no checkpoint covers.
     pub(super) fn not_covered(why: impl Into<String>) -> Self {
         Self::of(FileState::NotCovered(why.into()))
-    }
-
-    /// The size of the content in bytes.
-    pub(super) fn size(&self) -> u64 {
-        self.content.as_ref().map_or(0, |it| it.len() as u64)
     }
 
     pub(super) fn of(file_state: FileState) -> Self {
@@ -121,19 +123,17 @@ impl Captured {
 
     /// Stores the content. A file state that cannot be stored becomes one that is not covered.
     pub(super) fn store(self, objects: &Objects) -> FileState {
-        if let (Some(file), Some(content), FileState::File { hash, .. }) =
-            (&self.file, &self.content, &self.file_state)
-            && content.len() >= SHARE_FROM
-            && objects.share(*hash, file)
-        {
+        let (FileState::File { hash, .. }, Some(content)) = (&self.file_state, &self.content)
+        else {
+            return self.file_state;
+        };
+        let file = self.file.as_ref().filter(|_| content.len() >= SHARE_FROM);
+        if file.is_some_and(|it| objects.share(*hash, it)) {
             return self.file_state;
         }
-        match (&self.content, &self.file_state) {
-            (Some(content), FileState::File { hash, .. }) => match objects.put(*hash, content) {
-                Ok(()) => self.file_state,
-                Err(error) => FileState::NotCovered(format!("it could not be stored: {error}")),
-            },
-            _ => self.file_state,
+        match objects.put(*hash, content) {
+            Ok(()) => self.file_state,
+            Err(error) => FileState::NotCovered(format!("it could not be stored: {error}")),
         }
     }
 }
@@ -142,11 +142,15 @@ fn read(path: &RealPath) -> io::Result<Captured> {
     let status = match path.status() {
         Ok(Some(status)) => status,
         Ok(None) => return Ok(Captured::of(FileState::Absent)),
-        // A part of the path is a file, so nothing is there.
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            return Ok(Captured::of(FileState::Absent));
+        Err(error) => {
+            let mut above = path.as_path().ancestors().skip(1);
+            // A part of the path is a file or a link, so nothing is there.
+            let is_in_file = error.kind() == io::ErrorKind::NotADirectory;
+            if is_in_file || above.any(Path::is_symlink) {
+                return Ok(Captured::of(FileState::Absent));
+            }
+            return Err(error);
         }
-        Err(error) => return Err(error),
     };
     match status.kind {
         FileKind::File => read_file(path, status.mode),

@@ -11,7 +11,7 @@ mod pass;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -39,11 +39,13 @@ pub(super) struct Index {
 }
 
 /// A folder as it was listed.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Folder {
     stamp: Stamp,
+    #[serde(with = "by_name")]
     files: BTreeMap<OsString, Known>,
     /// Ignored entries in it; true for folders.
+    #[serde(with = "by_name")]
     ignored: BTreeMap<OsString, bool>,
     /// True if a repository is in it.
     is_repository: bool,
@@ -75,7 +77,7 @@ impl Index {
 
     /// Returns the number of known files whose contents are not stored.
     pub(super) fn not_covered(&self) -> usize {
-        let lacks = |it: &&Known| matches!(it.file_state, FileState::NotCovered(_));
+        let lacks = |it: &&Known| it.file_state.lack().is_some();
         self.known().filter(lacks).count()
     }
 
@@ -147,41 +149,14 @@ impl Index {
 
 // The index on disk, so that the next program need not read the whole project.
 
-/// A folder in the file: its path, its status, its files, what is ignored in it, and whether it
-/// has a repository.
-type Line = (
-    StoredPath,
-    Stamp,
-    Vec<(StoredPath, Known)>,
-    Vec<(StoredPath, bool)>,
-    bool,
-);
-
 impl Index {
-    /// Writes the index: one JSON array per folder. The caller holds the lock of the index.
+    /// Writes the index: a JSON array per folder, of its path and what is in it. The caller holds the lock of
+    /// the index.
     pub(in crate::checkpoints) fn save(&self, path: &Path) -> io::Result<()> {
         let mut bytes = Vec::new();
         for (path, folder) in &self.folders {
-            let files: Vec<(StoredPath, &Known)> = folder
-                .files
-                .iter()
-                .map(|(name, known)| (StoredPath(name.into()), known))
-                .collect();
-            let ignored: Vec<(StoredPath, bool)> = folder
-                .ignored
-                .iter()
-                .map(|(name, is_folder)| (StoredPath(name.into()), *is_folder))
-                .collect();
-            let is_repository = folder.is_repository;
-            let line = (
-                StoredPath(path.clone()),
-                folder.stamp,
-                files,
-                ignored,
-                is_repository,
-            );
-            serde_json::to_writer(&mut bytes, &line)?;
-            bytes.write_all(b"\n")?;
+            serde_json::to_writer(&mut bytes, &(StoredPath(path.clone()), folder))?;
+            bytes.push(b'\n');
         }
         // Not synced, because a lost index is simply rebuilt.
         state_dir::replace_unsynced(path, &bytes)
@@ -227,20 +202,29 @@ fn lines(path: &Path) -> impl Iterator<Item = Option<(PathBuf, Folder)>> {
     let file = File::open(path).ok().map(BufReader::new);
     let lines = file.into_iter().flat_map(BufRead::lines);
     lines.map(|line| {
-        let (path, stamp, files, ignored, is_repository): Line =
-            serde_json::from_str(&line.ok()?).ok()?;
-        let files = files.into_iter();
-        let files = files.map(|(name, known)| (name.0.into_os_string(), known));
-        let ignored = ignored.into_iter();
-        let ignored = ignored.map(|(name, is_folder)| (name.0.into_os_string(), is_folder));
-        let folder = Folder {
-            stamp,
-            files: files.collect(),
-            ignored: ignored.collect(),
-            is_repository,
-        };
+        let (path, folder): (StoredPath, Folder) = serde_json::from_str(&line.ok()?).ok()?;
         Some((path.0, folder))
     })
+}
+
+/// Maps as lists of pairs, because names may not be UTF-8.
+mod by_name {
+    use super::{BTreeMap, Deserialize, OsString, Serialize, StoredPath};
+
+    pub(super) fn serialize<S: serde::Serializer, T: Serialize>(
+        map: &BTreeMap<OsString, T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map.iter().map(|(name, it)| (StoredPath(name.into()), it)))
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<OsString, T>, D::Error> {
+        let pairs = Vec::<(StoredPath, T)>::deserialize(deserializer)?;
+        let pairs = pairs.into_iter();
+        Ok(pairs.map(|(name, it)| (name.0.into(), it)).collect())
+    }
 }
 
 // The status of a file, which changes whenever its content does.

@@ -244,7 +244,7 @@ impl Journal {
         let mut next = id.to_owned();
         let mut number = 0;
         // The same for each program that has commands with this checkpoint.
-        while undone.touches(&next) {
+        while undone.of(&next).next().is_some() {
             number += 1;
             next = format!("{id}{NEXT}{number}");
         }
@@ -255,11 +255,8 @@ impl Journal {
     pub(super) fn is_undone(&self, reverted: &Reverted) -> bool {
         let undone = self.undone();
         reverted.of.iter().any(|id| {
-            if reverted.only.is_empty() {
-                undone.checkpoints.contains(&**id)
-            } else {
-                reverted.only.iter().any(|it| undone.has_file(id, it))
-            }
+            let mut files = reverted.only.iter();
+            undone.has_whole(id) || files.any(|it| undone.has_file(id, it))
         })
     }
 
@@ -269,11 +266,11 @@ impl Journal {
         reverted: &'a Reverted,
     ) -> impl Iterator<Item = &'a FileChange> {
         let undone = self.undone();
-        let is_meant = |it: &StoredPath| reverted.only.is_empty() || reverted.only.contains(it);
         let files = self.find(&reverted.of);
         let files = files.flat_map(|it| it.files.iter().map(move |file| (it, file)));
-        let files = files
-            .filter(move |(it, file)| is_meant(&file.path) && !undone.has_file(&it.id, &file.path));
+        let files = files.filter(move |(it, file)| {
+            reverted.is_about(&file.path) && !undone.has_file(&it.id, &file.path)
+        });
         files.map(|(_, file)| file)
     }
 
@@ -298,25 +295,25 @@ impl Journal {
         })
     }
 
-    /// The checkpoints that were reverted, and not restored since. A restore that did not end can
-    /// be finished and taken back, so it counts neither for its own direction nor against the other.
+    /// What was reverted, and not restored since. A restore that did not end can be finished and taken
+    /// back, so it counts neither for its own direction nor against the other.
     fn undone(&self) -> Undone<'_> {
-        let mut undone = Undone::default();
+        let mut undone: Vec<&Reverted> = Vec::new();
         for checkpoint in &self.checkpoints {
             let Some(reverted) = &checkpoint.reverted else {
                 continue;
             };
-            if checkpoint.progress.is_done() {
-                undone.add(reverted);
-            }
             if reverted.redo {
                 // A redo reverts an undo, so the calls of that undo are done again.
                 let undos = self.find(&reverted.of);
-                let undos = undos.filter_map(|it| it.reverted.as_ref());
-                undos.for_each(|it| undone.remove(it));
+                let undos: Vec<_> = undos.filter_map(|it| it.reverted.as_ref()).collect();
+                undone.retain(|it| !undos.contains(it));
+            }
+            if checkpoint.progress.is_done() {
+                undone.push(reverted);
             }
         }
-        undone
+        Undone(undone)
     }
 
     /// The contents that checkpoints need.
@@ -438,17 +435,14 @@ impl FileChange {
         }
     }
 
-    /// Returns true if no checkpoint has the file before or after.
-    pub(in crate::checkpoints) fn is_lost(&self) -> bool {
-        let file_states = [&self.before, &self.after];
-        file_states
-            .iter()
-            .any(|it| matches!(it, FileState::NotCovered(_)))
+    /// Why no checkpoint has the file before or after, if none has.
+    pub(in crate::checkpoints) fn lack(&self) -> Option<&str> {
+        self.before.lack().or(self.after.lack())
     }
 
     /// Returns true for a change of a file that no checkpoint holds.
     pub(in crate::checkpoints) fn is_rewritten(&self) -> bool {
-        self.before == self.after && matches!(self.after, FileState::NotCovered(_))
+        self.before == self.after && self.after.lack().is_some()
     }
 }
 
@@ -460,56 +454,34 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-// What restores have reverted: whole checkpoints, and single files of others.
+/// The restores that are in effect.
+struct Undone<'j>(Vec<&'j Reverted>);
 
-/// Changes that were reverted, and not restored since.
-#[derive(Debug, Default)]
-struct Undone<'j> {
-    /// Ids of checkpoints.
-    checkpoints: HashSet<&'j str>,
-    /// Single files of other checkpoints.
-    files: HashSet<(&'j str, &'j StoredPath)>,
-}
-
-impl<'j> Undone<'j> {
-    /// Notes a restore of these checkpoints.
-    fn add(&mut self, reverted: &'j Reverted) {
-        for id in &reverted.of {
-            if reverted.only.is_empty() {
-                self.checkpoints.insert(id);
-            } else {
-                self.files
-                    .extend(reverted.only.iter().map(|it| (&**id, it)));
-            }
-        }
-    }
-
-    /// Forgets a restore that was itself reverted.
-    fn remove(&mut self, reverted: &'j Reverted) {
-        for id in &reverted.of {
-            if reverted.only.is_empty() {
-                self.checkpoints.remove(&**id);
-            } else {
-                for only in &reverted.only {
-                    self.files.remove(&(&**id, only));
-                }
-            }
-        }
+impl Undone<'_> {
+    /// The restores of a checkpoint, or of files of it.
+    fn of(&self, id: &str) -> impl Iterator<Item = &Reverted> {
+        let is_of = move |it: &&Reverted| it.of.iter().any(|it| it == id);
+        self.0.iter().copied().filter(is_of)
     }
 
     fn has_file(&self, id: &str, path: &StoredPath) -> bool {
-        self.checkpoints.contains(id) || self.files.contains(&(id, path))
+        self.of(id).any(|it| it.is_about(path))
+    }
+
+    /// Returns true if all of a checkpoint was reverted by one restore.
+    fn has_whole(&self, id: &str) -> bool {
+        self.of(id).any(|it| it.only.is_empty())
     }
 
     /// Returns true if nothing of a checkpoint is left to revert.
-    fn has(&self, checkpoint: &Checkpoint) -> bool {
-        let Checkpoint { id, files, .. } = checkpoint;
+    fn has(&self, Checkpoint { id, files, .. }: &Checkpoint) -> bool {
         let is_rest = !files.is_empty() && files.iter().all(|it| self.has_file(id, &it.path));
-        self.checkpoints.contains(&**id) || is_rest
+        self.has_whole(id) || is_rest
     }
+}
 
-    /// Returns true if anything of a checkpoint was reverted.
-    fn touches(&self, id: &str) -> bool {
-        self.checkpoints.contains(id) || self.files.iter().any(|it| it.0 == id)
+impl Reverted {
+    fn is_about(&self, path: &StoredPath) -> bool {
+        self.only.is_empty() || self.only.contains(path)
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use platform::paths;
+use platform::paths::below;
 
 use super::aside::Aside;
 use super::commands::{self, Projects};
@@ -17,7 +17,7 @@ use crate::files::{FileTarget, RealPath, blocking};
 use crate::state_dir::Lock;
 
 /// Maximum number of files that a remark names.
-pub(super) const MOST_NAMED: usize = 5;
+const MOST_NAMED: usize = 5;
 /// Mode of a file that is not on disk yet.
 pub(super) const NEW_FILE: u32 = 0o644;
 
@@ -168,7 +168,7 @@ impl Recording {
         let unsaved = after.unsaved;
         let after = after.store(&store.objects);
         // Of contents that are not stored it is not known whether they are the same.
-        if before.file_state == after && !matches!(after, FileState::NotCovered(_)) {
+        if before.file_state == after && after.lack().is_none() {
             return;
         }
         let change = FileChange {
@@ -192,7 +192,7 @@ impl Recording {
         files: Vec<FileChange>,
         aside: Aside,
     ) {
-        let covered = |it: &&FileChange| !matches!(it.before, FileState::NotCovered(_));
+        let covered = |it: &&FileChange| it.before.lack().is_none();
         let changes = files.iter().filter(covered).count();
         self.report_not_covered(&store.root, &files);
         let line = Checkpoint {
@@ -214,23 +214,13 @@ impl Recording {
 
     /// Adds a remark about the files that no checkpoint holds.
     fn report_not_covered(&self, root: &Path, files: &[FileChange]) {
-        let (mut names, mut reasons) = (Vec::new(), Vec::new());
-        for file in files {
-            if let FileState::NotCovered(why) = [&file.before, &file.after]
-                .into_iter()
-                .find(|it| matches!(it, FileState::NotCovered(_)))
-                .unwrap_or(&FileState::Absent)
-            {
-                let name = paths::below(&file.path.0, root);
-                reasons.push(format!("{name}: {why}"));
-                names.push(name);
-            }
-        }
+        let lacks = files.iter().filter_map(|it| Some((it, it.lack()?)));
+        let lacks = lacks.map(|(it, why)| (below(&it.path.0, root), why));
+        let (mut names, mut reasons): (Vec<_>, Vec<_>) = lacks
+            .map(|(name, why)| (name.clone(), format!("{name}: {why}")))
+            .unzip();
         for list in [&mut names, &mut reasons] {
-            if let more @ 1.. = list.len().saturating_sub(MOST_NAMED) {
-                list.truncate(MOST_NAMED);
-                list.push(format!("and {more} more"));
-            }
+            shorten(list, |more| format!("and {more} more"));
         }
         if !reasons.is_empty() {
             let reasons = reasons.join("; ");
@@ -261,6 +251,14 @@ impl Recording {
                 self.limit / 1_000_000
             ));
         }
+    }
+}
+
+/// Leaves the first names of a list, and says how many more there are.
+pub(super) fn shorten(names: &mut Vec<String>, rest: impl Fn(usize) -> String) {
+    if let more @ 1.. = names.len().saturating_sub(MOST_NAMED) {
+        names.truncate(MOST_NAMED);
+        names.push(rest(more));
     }
 }
 

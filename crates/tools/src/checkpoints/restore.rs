@@ -13,15 +13,13 @@ pub use self::item::Item;
 use self::item::{hold_back, keep_moved, shown};
 use self::turn::Parts;
 pub use self::turn::{TurnChanges, TurnFile};
-use super::apply::make_all;
+use super::apply;
 use super::aside::Aside;
 use super::commands;
 use super::file_state::{FileState, StoredPath};
-use super::journal::{
-    CallLabel, Checkpoint, FileChange, Journal, JournalScope, Progress, Reverted, Span,
-};
+use super::journal::{CallLabel, Checkpoint, FileChange, Journal, JournalScope, Reverted, Span};
 use super::recorder::capture;
-use super::store::{Store, new_id, now};
+use super::store::{Store, new_id};
 use crate::buffers::OpenBuffers;
 use crate::error::ToolError;
 use crate::files::{RealPath, blocking};
@@ -73,16 +71,6 @@ fn entry(path: &Path) -> Option<PathBuf> {
     Some(folder.join(path.file_name()?))
 }
 
-/// Reads the changes that a restore reverts.
-async fn chains_of(store: Arc<Store>, reverted: Reverted) -> Result<Chains, String> {
-    let chains = blocking(move || {
-        let journal = store.read();
-        let journal = journal.map_err(|error| unreadable(&error))?;
-        Ok(chains(&journal, &reverted))
-    });
-    chains.await.map_err(|error| error.to_string())
-}
-
 /// A planned restore.
 #[derive(Debug)]
 pub struct Restore {
@@ -121,28 +109,48 @@ impl Restore {
         request: Request,
         buffers: &dyn OpenBuffers,
     ) -> Result<Option<Self>, String> {
-        let found = blocking(move || find(&folder, scope, &request).map_err(ToolError::Failed));
-        let Some(mut restore) = found.await.map_err(|error| error.to_string())? else {
+        let Some(mut restore) = Self::find(folder, scope, request).await? else {
             return Ok(None);
         };
         restore.plan_items(buffers).await?;
         Ok(Some(restore))
     }
 
+    /// Finds what a request is about, without looking at the files.
+    async fn find(
+        folder: PathBuf,
+        scope: JournalScope,
+        request: Request,
+    ) -> Result<Option<Self>, String> {
+        let found = blocking(move || find(&folder, scope, &request).map_err(ToolError::Failed));
+        found.await.map_err(|error| error.to_string())
+    }
+
+    /// Reads the changes that it reverts.
+    async fn chains(&self) -> Result<Chains, String> {
+        let Some(reverted) = self.reverted.clone() else {
+            return Ok(self.parts.changes.clone());
+        };
+        let store = self.store.clone();
+        let chains = blocking(move || {
+            let journal = store.read();
+            let journal = journal.map_err(|error| unreadable(&error))?;
+            Ok(chains(&journal, &reverted))
+        });
+        chains.await.map_err(|error| error.to_string())
+    }
+
     /// Computes the items again. Stores the current and the merged contents.
     async fn plan_items(&mut self, buffers: &dyn OpenBuffers) -> Result<(), String> {
-        let chains = match &self.reverted {
-            Some(reverted) => chains_of(self.store.clone(), reverted.clone()).await?,
-            None => self.parts.changes.clone(),
-        };
+        let chains = self.chains().await?;
         let mut items = Vec::new();
         for (path, chain) in &chains {
             let (path, chain) = (path.clone(), chain.clone());
             let real = RealPath::exact(path.0.clone());
-            let is_unsaved = buffers.text(&path.0).await.is_some_and(|it| it.modified);
             let captured = capture(&real, buffers).await;
             let store = self.store.clone();
             let item = blocking(move || {
+                let is_unsaved = captured.unsaved;
                 let now = captured.store(&store.objects);
                 Ok(Item::new(path.0, now, &chain, &store.objects, is_unsaved))
             });
@@ -235,13 +243,16 @@ impl Restore {
             let open = buffers.text(&change.path.0).await;
             change.unsaved = open.is_some_and(|it| it.modified);
         }
-        let id = new_id();
-        // Recorded before the first file changes, so that a crash in between can be undone, and
-        // the rest be restored.
-        self.record(&id, &changes)?;
-        let made = make_all(&self.store, &id, &changes, buffers).await;
-        made.map_err(|failed| failed.sentence("Nothing was restored", ":Flemma redo tries again"))?;
-        let changed = changes.into_iter().map(|it| it.path.0).collect();
+        let changed = changes.iter().map(|it| it.path.0.clone()).collect();
+        let checkpoint = Checkpoint {
+            id: new_id(),
+            calls: vec![self.label],
+            reverted: self.reverted,
+            files: changes,
+            ..Checkpoint::default()
+        };
+        let words = ["Nothing was restored", ":Flemma redo tries again"];
+        apply::make(&self.store, checkpoint, words, buffers).await?;
         Ok(Restored { changed, kept })
     }
 
@@ -272,43 +283,6 @@ impl Restore {
         }
         (changes, kept)
     }
-
-    /// Checks that all contents are there, and writes the checkpoint of this restore.
-    fn record(&self, id: &str, changes: &[FileChange]) -> Result<(), String> {
-        // Read before the first file changes: content that is missing must not stop a restore
-        // halfway.
-        let mut room = 0;
-        for change in changes {
-            for hash in [&change.before, &change.after]
-                .into_iter()
-                .filter_map(FileState::hash)
-            {
-                let content = self.store.objects.get(hash);
-                let content = content.map_err(|error| {
-                    let path = paths::visible(&change.path.0);
-                    format!(
-                        "Nothing was restored: {path} cannot be read from the checkpoint: {error}."
-                    )
-                })?;
-                room += content.len() as u64;
-            }
-        }
-        let checked = self.store.check_room(room);
-        checked.map_err(|why| format!("Nothing was restored: {why}."))?;
-        let line = Checkpoint {
-            id: id.to_owned(),
-            at: now(),
-            calls: vec![self.label.clone()],
-            reverted: self.reverted.clone(),
-            files: changes.to_vec(),
-            progress: Progress::Begun,
-            ..Checkpoint::default()
-        };
-        let written = self.store.append(&line);
-        written.map_err(|error| {
-            format!("Nothing was restored, because the checkpoint of the restore cannot be written: {error}.")
-        })
-    }
 }
 
 /// The error for a journal that cannot be read.
@@ -335,20 +309,24 @@ fn find(folder: &Path, scope: JournalScope, request: &Request) -> Result<Option<
         Request::Redo => Vec::new(),
         _ => journal.lost_after(&scope, found.first().copied()).collect(),
     };
-    let mut problem = problem(&journal, lacking(&journal, &scope, request, &found), &lost);
+    let mut remarks = problems(&journal, lacking(&journal, &scope, request, &found), &lost);
     if found.is_empty() {
         // Damage may be why nothing was found, so the user must read about it.
-        return problem.map_or(Ok(None), Err);
+        let problem = remarks.join(" ");
+        return if problem.is_empty() {
+            Ok(None)
+        } else {
+            Err(problem)
+        };
     }
     let ids: Vec<String> = found.iter().map(|it| it.id.clone()).collect();
     if journal.is_half_reverted(&ids) {
         let half = "An earlier restore of these files did not end, so some of them may be restored already.";
-        problem = Some(problem.map_or(half.to_owned(), |it| format!("{half} {it}")));
+        remarks.insert(0, half.to_owned());
     }
     let mut aside = Aside::default();
     found.iter().for_each(|it| aside.add(it.aside.clone()));
-    let remarks = problem.into_iter().chain(aside.remarks(&store.root));
-    let remarks: Vec<String> = remarks.collect();
+    remarks.extend(aside.remarks(&store.root));
     let problem = (!remarks.is_empty()).then(|| remarks.join(" "));
     let labels = found.iter().flat_map(|it| &it.calls);
     let calls = labels
@@ -389,7 +367,7 @@ fn recorded(journal: &Journal, scope: &JournalScope, request: &Request) -> Reque
 
 /// Says what cannot be restored: what is in damaged lines, what was removed, and what was never
 /// found.
-fn problem(journal: &Journal, lacking: usize, lost: &[&CallLabel]) -> Option<String> {
+fn problems(journal: &Journal, lacking: usize, lost: &[&CallLabel]) -> Vec<String> {
     let mut problems = Vec::new();
     if journal.damaged > 0 {
         problems.push(format!(
@@ -419,7 +397,7 @@ fn problem(journal: &Journal, lacking: usize, lost: &[&CallLabel]) -> Option<Str
             last.tool, last.call
         ));
     }
-    (!problems.is_empty()).then(|| problems.join(" "))
+    problems
 }
 
 /// Number of calls that a request is about and whose changes were removed.

@@ -26,7 +26,9 @@ const PART: u64 = 2;
 /// Bytes after which the size of a store is checked.
 const CHECK_EVERY: u64 = 4 * 1024 * 1024;
 /// Why a project has no index.
-const TOO_MANY: &str = "the project has more than 200,000 files";
+pub(super) const TOO_MANY: &str = "the project has more than 200,000 files";
+
+const NOT_YET: &str = "The project was not indexed yet when this command began, so :Flemma undo cannot restore what it changed.";
 
 /// The projects that a program knows, with their indexes and the commands that run in them. Clones
 /// share them.
@@ -77,8 +79,8 @@ impl Projects {
         self.0.bound
     }
 
-    /// Reports once why commands in a folder have no checkpoints.
-    pub(super) fn say_once(&self, recording: &Recording, why: &str) {
+    /// Reports once why commands in a folder have no checkpoints, and returns false.
+    pub(super) fn refuse(&self, recording: &Recording, why: &str) -> bool {
         let mut reported = locked(&self.0.reported);
         if !reported.contains(&recording.folder) {
             reported.push(recording.folder.clone());
@@ -87,6 +89,7 @@ impl Projects {
                 recording.folder.display()
             ));
         }
+        false
     }
 
     /// Counts bytes that were stored. Returns true each time that about [`CHECK_EVERY`] were, and the
@@ -107,8 +110,9 @@ pub(super) struct Project {
     state: Mutex<State>,
     /// Signals that the index was made.
     made: Condvar,
-    /// The progress of the index, outside of the state, which is locked while files are read.
-    index: Mutex<IndexState>,
+    /// What an undo could restore, outside of the state, which is locked while files are read; and since
+    /// when.
+    coverage: Mutex<(Coverage, Option<Instant>)>,
     /// The index of its Git repository.
     pub(super) last_index: LastIndex,
 }
@@ -133,8 +137,6 @@ pub(super) struct Group {
 struct State {
     phase: Phase,
     group: Option<Group>,
-    /// Bytes that were stored since the size of the store was checked.
-    added: u64,
     /// When the index was written.
     saved: Option<Instant>,
 }
@@ -145,32 +147,15 @@ enum Phase {
     Unknown,
     Building,
     Ready(Box<Index>),
-    /// It cannot have an index; the reason.
-    Refused(String),
-}
-
-/// The progress and the coverage of a project's index.
-#[derive(Debug, Clone, Copy, Default)]
-enum IndexState {
-    #[default]
-    Unknown,
-    /// It is being made since then.
-    Building(Instant),
-    /// It is made.
-    Ready {
-        /// Number of files that it lacks.
-        lacks: usize,
-        /// True if something is ignored.
-        has_ignored: bool,
-    },
-    /// The project cannot have one.
+    /// It cannot have an index.
     Refused,
 }
 
 /// The files that an undo of the next command could restore.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Coverage {
     /// All files.
+    #[default]
     Full,
     /// All but some files.
     Lacks {
@@ -185,35 +170,6 @@ pub enum Coverage {
     Nothing,
 }
 
-impl IndexState {
-    fn coverage(self, now: Instant) -> Coverage {
-        match self {
-            Self::Unknown => Coverage::Full,
-            Self::Ready {
-                lacks: 0,
-                has_ignored: false,
-            } => Coverage::Full,
-            Self::Building(since) if now.duration_since(since) < SOON => Coverage::Full,
-            Self::Building(_) => Coverage::NotYet,
-            Self::Ready { lacks, has_ignored } => Coverage::Lacks {
-                files: lacks,
-                ignored: has_ignored,
-            },
-            Self::Refused => Coverage::Nothing,
-        }
-    }
-}
-
-/// Result of [`Project::begin`].
-pub(super) enum Begun {
-    /// Its changes will be found.
-    Yes,
-    /// The index is still being made.
-    NotYet,
-    /// The project has none; the reason.
-    Never(String),
-}
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic of one command must not end the checkpoints of all others.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -225,7 +181,7 @@ impl Project {
             root,
             state: Mutex::default(),
             made: Condvar::new(),
-            index: Mutex::default(),
+            coverage: Mutex::default(),
             last_index: LastIndex::default(),
         }
     }
@@ -241,12 +197,13 @@ impl Project {
     }
 
     fn set(&self, state: &mut State, phase: Phase) {
-        *locked(&self.index) = match &phase {
-            Phase::Unknown => IndexState::Unknown,
-            Phase::Building => IndexState::Building(Instant::now()),
-            Phase::Ready(index) => ready(index),
-            Phase::Refused(_) => IndexState::Refused,
+        let coverage = match &phase {
+            Phase::Unknown => Coverage::Full,
+            Phase::Building => Coverage::NotYet,
+            Phase::Ready(index) => coverage(index),
+            Phase::Refused => Coverage::Nothing,
         };
+        *locked(&self.coverage) = (coverage, Some(Instant::now()));
         state.phase = phase;
     }
 
@@ -265,7 +222,7 @@ impl Project {
                         Phase::Ready(Box::new(index))
                     }
                     // Final, so that not every command walks a large project.
-                    Err(_) => Phase::Refused(TOO_MANY.to_owned()),
+                    Err(_) => Phase::Refused,
                 }
             }
         };
@@ -276,13 +233,14 @@ impl Project {
         self.made.notify_all();
     }
 
-    /// Begins a command: brings the index up to date, unless another command runs.
+    /// Begins a command: brings the index up to date, unless another command runs. Returns false, and
+    /// reports it, if the command's changes will not be found.
     pub(super) fn begin(
         self: &Arc<Self>,
         store: &Store,
         recording: &Recording,
         registered: &Registered,
-    ) -> Begun {
+    ) -> bool {
         self.prepare(recording.limit);
         let state = locked(&self.state);
         let waited = self
@@ -292,18 +250,21 @@ impl Project {
         let State { phase, group, .. } = &mut *state;
         let index = match phase {
             Phase::Ready(index) => index,
-            Phase::Refused(why) => return Begun::Never(why.clone()),
-            Phase::Unknown | Phase::Building => return Begun::NotYet,
+            Phase::Refused => return recording.projects.refuse(recording, TOO_MANY),
+            Phase::Unknown | Phase::Building => {
+                recording.remark(NOT_YET.to_owned());
+                return false;
+            }
         };
         if let Some(group) = group {
             group.running += 1;
-            return Begun::Yes;
+            return true;
         }
         let journal = store.length();
         // What changed before the command is not its change.
         let Ok(passed) = index.refresh(&store.objects, None) else {
-            self.set(&mut state, Phase::Refused(TOO_MANY.to_owned()));
-            return Begun::Never(TOO_MANY.to_owned());
+            self.set(&mut state, Phase::Refused);
+            return recording.projects.refuse(recording, TOO_MANY);
         };
         if let Some(since) = registered.others_since {
             let paths = index.changed_since(since).chain(passed.read);
@@ -319,15 +280,15 @@ impl Project {
             passed: now_ns(),
             journal,
         });
-        Begun::Yes
+        true
     }
 
     /// Ends a command. Returns what changed since the last of the commands ended that overlap with it,
     /// and which ignored files changed at `began` or later, by the clock of the file system.
     pub(super) fn end(&self, store: &Store, began: i64, bound: Bound) -> Ended {
         let mut ended = Ended::default();
-        let mut locked = locked(&self.state);
-        let state = &mut *locked;
+        let mut guard = locked(&self.state);
+        let state = &mut *guard;
         let Some(group) = &mut state.group else {
             return ended;
         };
@@ -345,7 +306,7 @@ impl Project {
                     (group.passed, group.journal) = (now_ns(), journal);
                     ended.ignored = index.ignored_changes(began, passed.removed, bound);
                     ended.folders = passed.folders;
-                    self.count(index);
+                    locked(&self.coverage).0 = coverage(index);
                 }
                 Err(TooManyFiles) => is_lost = true,
             }
@@ -355,18 +316,12 @@ impl Project {
             state.group = None;
         }
         let hashes = ended.changes.iter().filter_map(|it| it.after.hash());
-        state.added += hashes.map(|it| store.objects.size(it)).sum::<u64>();
+        ended.stored = hashes.map(|it| store.objects.size(it)).sum();
         if is_lost {
-            self.set(state, Phase::Refused(TOO_MANY.to_owned()));
+            self.set(state, Phase::Refused);
         }
-        if let Phase::Refused(why) = &state.phase {
-            ended.lost = Some(why.clone());
-        }
+        ended.is_lost = matches!(state.phase, Phase::Refused);
         ended
-    }
-
-    fn count(&self, index: &Index) {
-        *locked(&self.index) = ready(index);
     }
 
     /// Returns the hashes of the contents that the index needs; `None` while it is being built.
@@ -375,18 +330,17 @@ impl Project {
             Phase::Ready(index) => Some(index.hashes()),
             // Deleting contents now could remove what the new index is about to use.
             Phase::Building => None,
-            Phase::Unknown | Phase::Refused(_) => Some(saved_hashes(store)),
+            Phase::Unknown | Phase::Refused => Some(saved_hashes(store)),
         }
     }
 
     /// Returns what an undo of a command would lack, as far as is known.
     pub(super) fn coverage(&self) -> Coverage {
-        locked(&self.index).coverage(Instant::now())
-    }
-
-    /// Returns the bytes that were stored since the last call.
-    pub(super) fn take_added(&self) -> u64 {
-        std::mem::take(&mut locked(&self.state).added)
+        match *locked(&self.coverage) {
+            // Nearly all projects are indexed soon.
+            (Coverage::NotYet, Some(since)) if since.elapsed() < SOON => Coverage::Full,
+            (coverage, _) => coverage,
+        }
     }
 
     /// Writes the index on a thread, at most once a minute. The next process that reads it
@@ -397,24 +351,23 @@ impl Project {
         if is_due {
             state.saved = Some(Instant::now());
             drop(state);
-            std::thread::spawn(move || self.write(&store));
+            std::thread::spawn(move || {
+                // A copy, so that commands don't wait for the disk.
+                let index = match &locked(&self.state).phase {
+                    Phase::Ready(index) => index.clone(),
+                    Phase::Unknown | Phase::Building | Phase::Refused => return,
+                };
+                save(&index, &store);
+            });
         }
-    }
-
-    fn write(&self, store: &Store) {
-        // A copy, so that commands don't wait for the disk.
-        let index = match &locked(&self.state).phase {
-            Phase::Ready(index) => index.clone(),
-            _ => return,
-        };
-        save(&index, store);
     }
 }
 
-fn ready(index: &Index) -> IndexState {
-    IndexState::Ready {
-        lacks: index.not_covered(),
-        has_ignored: index.has_ignored(),
+/// What an undo of a command could restore with this index.
+fn coverage(index: &Index) -> Coverage {
+    match (index.not_covered(), index.has_ignored()) {
+        (0, false) => Coverage::Full,
+        (files, ignored) => Coverage::Lacks { files, ignored },
     }
 }
 
@@ -448,7 +401,7 @@ impl Projects {
     pub(in crate::checkpoints) fn outgrow(&self, root: &Path) {
         let project = self.of(root);
         let mut state = locked(&project.state);
-        project.set(&mut state, Phase::Refused(TOO_MANY.to_owned()));
+        project.set(&mut state, Phase::Refused);
     }
 }
 
@@ -458,15 +411,16 @@ mod tests {
 
     #[test]
     fn a_project_that_is_not_indexed_soon_is_not_covered_yet() {
-        let begun = Instant::now();
-        let building = IndexState::Building(begun);
-        assert_eq!(building.coverage(begun), Coverage::Full);
-        assert_eq!(building.coverage(begun + SOON), Coverage::NotYet);
-        let ready = |lacks, has_ignored| IndexState::Ready { lacks, has_ignored }.coverage(begun);
-        let lacks = |files, ignored| Coverage::Lacks { files, ignored };
-        assert_eq!(ready(0, false), Coverage::Full);
-        assert_eq!(ready(2, false), lacks(2, false));
-        assert_eq!(ready(0, true), lacks(0, true));
-        assert_eq!(IndexState::Refused.coverage(begun), Coverage::Nothing);
+        let project = Project::new(PathBuf::new());
+        let phase = |phase| {
+            project.set(&mut locked(&project.state), phase);
+            project.coverage()
+        };
+        assert_eq!(phase(Phase::Building), Coverage::Full);
+        let begun = Instant::now().checked_sub(SOON);
+        locked(&project.coverage).1 = begun;
+        assert_eq!(project.coverage(), Coverage::NotYet);
+        assert_eq!(phase(Phase::Ready(Box::default())), Coverage::Full);
+        assert_eq!(phase(Phase::Refused), Coverage::Nothing);
     }
 }

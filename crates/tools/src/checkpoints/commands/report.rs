@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use platform::paths::below;
 
 use super::overlap::Overlap;
+use super::project::TOO_MANY;
 use crate::checkpoints::aside::Aside;
 use crate::checkpoints::index::{Folders, IgnoredChange, IgnoredChanges, IgnoredKind};
 use crate::checkpoints::journal::{CallLabel, FileChange};
-use crate::checkpoints::recorder::{MOST_NAMED, Recording};
+use crate::checkpoints::recorder::{Recording, shorten};
 use crate::checkpoints::store::Store;
 
 /// Most files of a place that are named one by one.
@@ -25,8 +26,10 @@ pub(super) struct Ended {
     pub(super) ignored: IgnoredChanges,
     /// Folders that no restore makes as they were.
     pub(super) folders: Folders,
-    /// Why the changes were not found.
-    pub(super) lost: Option<String>,
+    /// True if the changes were not found, because the project has too many files by now.
+    pub(super) is_lost: bool,
+    /// Bytes of the new contents in the store.
+    pub(super) stored: u64,
 }
 
 impl Ended {
@@ -35,7 +38,7 @@ impl Ended {
         let IgnoredChanges { files, unseen } = &self.ignored;
         let Folders { new, gone } = &self.folders;
         let is_seen = !self.changes.is_empty() || !files.is_empty() || !unseen.is_empty();
-        is_seen || !new.is_empty() || !gone.is_empty() || self.lost.is_some()
+        is_seen || !new.is_empty() || !gone.is_empty() || self.is_lost
     }
 }
 
@@ -61,9 +64,9 @@ impl Report<'_> {
         let chats: HashSet<PathBuf> = chats.map(Path::to_owned).collect();
         let saved = std::mem::take(saved);
         self.report_ignored(&chats, &saved);
-        if let Some(why) = &self.ended.lost {
+        if self.ended.is_lost {
             self.recording.remark(format!(
-                ":Flemma undo cannot restore what this command changed: {why}."
+                ":Flemma undo cannot restore what this command changed: {TOO_MANY}."
             ));
         }
         let changes = std::mem::take(&mut self.ended.changes).into_iter();
@@ -90,15 +93,43 @@ impl Report<'_> {
         }
     }
 
+    /// Reports the ignored files that changed, without those that another change explains.
     fn report_ignored(&self, chats: &HashSet<PathBuf>, saved: &HashSet<PathBuf>) {
         let explained = [chats, saved].into_iter().flatten();
         let explained = explained.chain(self.ended.overlap.paths());
         // A file that became ignored only now has a checkpoint.
         let explained = explained.chain(self.ended.changes.iter().map(|it| &it.path.0));
-        let explained = explained.cloned().collect();
+        let explained: HashSet<&PathBuf> = explained.collect();
         let root = &self.store.root;
-        if let Some(words) = describe(&self.ended.ignored, &explained, root) {
-            self.recording.report_ignored(words.text, words.names);
+        let IgnoredChanges { files, unseen } = &self.ended.ignored;
+        let mut places: BTreeMap<&Path, Place> = BTreeMap::new();
+        for change in files.iter().filter(|it| !explained.contains(&it.path)) {
+            let place = places.entry(&change.place).or_default();
+            match change.kind {
+                IgnoredKind::Folder => place.may_lack = true,
+                IgnoredKind::Written | IgnoredKind::Removed => place.files.push(change),
+            }
+        }
+        let places = places.iter();
+        let mut names: Vec<String> = places.flat_map(|(path, it)| it.names(path, root)).collect();
+        shorten(&mut names, |more| format!("{more} more places"));
+        let mut unseen: Vec<String> = unseen.iter().map(|it| folder(it, root)).collect();
+        shorten(&mut unseen, |more| format!("{more} more folders"));
+        let mut sentences = Vec::new();
+        if !names.is_empty() {
+            sentences.push(format!(
+                ":Flemma undo cannot restore ignored files that changed: {}.",
+                names.join("; ")
+            ));
+        }
+        if !unseen.is_empty() {
+            sentences.push(format!(
+                "There are too many ignored files to look at all of them, so others in {} may have changed, too.",
+                unseen.join(", ")
+            ));
+        }
+        if !sentences.is_empty() {
+            self.recording.report_ignored(sentences.join(" "), names);
         }
     }
 
@@ -125,56 +156,6 @@ struct Place<'a> {
     files: Vec<&'a IgnoredChange>,
     /// True if something in it may be gone.
     may_lack: bool,
-}
-
-/// The ignored files that a command changed, in words.
-struct IgnoredWords {
-    /// Their names, or the number of those in a folder.
-    names: Vec<String>,
-    /// Sentences for the user.
-    text: String,
-}
-
-/// Describes the ignored files that changed, without those that another change explains. `None`
-/// if there are none.
-fn describe(
-    changes: &IgnoredChanges,
-    explained: &HashSet<PathBuf>,
-    root: &Path,
-) -> Option<IgnoredWords> {
-    let mut places: BTreeMap<&Path, Place> = BTreeMap::new();
-    let unexplained = changes.files.iter();
-    for change in unexplained.filter(|it| !explained.contains(&it.path)) {
-        let place = places.entry(&change.place).or_default();
-        match change.kind {
-            IgnoredKind::Folder => place.may_lack = true,
-            IgnoredKind::Written | IgnoredKind::Removed => place.files.push(change),
-        }
-    }
-    let mut named: Vec<String> = places
-        .iter()
-        .flat_map(|(path, place)| place.names(path, root))
-        .collect();
-    shorten(&mut named, "places");
-    let mut sentences = Vec::new();
-    if !named.is_empty() {
-        sentences.push(format!(
-            ":Flemma undo cannot restore ignored files that changed: {}.",
-            named.join("; ")
-        ));
-    }
-    let mut unseen: Vec<String> = changes.unseen.iter().map(|it| folder(it, root)).collect();
-    shorten(&mut unseen, "folders");
-    if !unseen.is_empty() {
-        sentences.push(format!(
-            "There are too many ignored files to look at all of them, so others in {} may have changed, too.",
-            unseen.join(", ")
-        ));
-    }
-    (!sentences.is_empty()).then(|| IgnoredWords {
-        names: named,
-        text: sentences.join(" "),
-    })
 }
 
 impl Place<'_> {
@@ -212,12 +193,5 @@ fn folder(path: &Path, root: &Path) -> String {
         "./".to_owned()
     } else {
         format!("{}/", below(path, root))
-    }
-}
-
-fn shorten(names: &mut Vec<String>, what: &str) {
-    if let more @ 1.. = names.len().saturating_sub(MOST_NAMED) {
-        names.truncate(MOST_NAMED);
-        names.push(format!("{more} more {what}"));
     }
 }

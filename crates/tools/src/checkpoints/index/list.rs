@@ -1,6 +1,6 @@
 //! Lists folders by the ignore rules.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -30,25 +30,43 @@ pub(super) type Listing = BTreeMap<PathBuf, Listed>;
 pub(super) struct Listed {
     /// Its status before it was listed.
     pub(super) stamp: Stamp,
-    pub(super) files: BTreeSet<OsString>,
-    folders: BTreeSet<OsString>,
+    /// What the rules include in it; true for folders.
+    included: BTreeMap<OsString, bool>,
     /// True if a repository is in it.
     pub(super) is_repository: bool,
     /// All files, links, and folders in it, ignored or not, as they were before it was listed;
     /// true for folders.
     entries: BTreeMap<OsString, bool>,
+    /// True if it is gone or ignored by now.
+    pub(super) is_gone: bool,
 }
 
 impl Listed {
+    /// A folder that is gone.
+    pub(super) fn gone() -> Self {
+        Self {
+            is_gone: true,
+            ..Self::default()
+        }
+    }
+
+    /// The files in it.
+    pub(super) fn files(&self) -> impl Iterator<Item = &OsStr> {
+        let files = self.included.iter().filter(|(_, is_folder)| !**is_folder);
+        files.map(|(name, _)| name.as_os_str())
+    }
+
+    /// Returns true if it has a file of this name.
+    pub(super) fn lists(&self, name: &OsStr) -> bool {
+        self.included.get(name) == Some(&false)
+    }
+
     /// Ignored entries in it; true for folders.
     pub(super) fn ignored(&self) -> BTreeMap<OsString, bool> {
         // An entry that appeared later is listed and not here, so it never looks ignored.
-        let entries = self.entries.iter();
-        let ignored = entries.filter(|(it, _)| !self.files.contains(*it));
-        let ignored = ignored.filter(|(it, _)| !self.folders.contains(*it));
+        let mut ignored = self.entries.clone();
+        ignored.retain(|name, _| !self.included.contains_key(name));
         ignored
-            .map(|(it, is_folder)| (it.clone(), *is_folder))
-            .collect()
     }
 
     /// Returns true if it has an entry of this name, ignored or not.
@@ -88,25 +106,25 @@ pub(super) fn list_all(root: &Path) -> Option<Listing> {
     (count <= MAX_FILES).then_some(listing)
 }
 
-/// Lists these folders, and those in them that the index does not know. A folder that is gone
-/// is not in the result.
+/// Lists these folders, and those in them that the index does not know.
 pub(super) fn list_some(folders: Vec<PathBuf>, index: &Index) -> Listing {
     let mut listing = Listing::new();
     let mut left = folders;
     let device = device_of(&index.root);
     while let Some(folder) = left.pop() {
         for entry in builder(&folder).max_depth(Some(1)).build().flatten() {
-            if !is_folder(&entry) || entry.depth() == 0 {
+            if entry.depth() == 0 {
                 let folder = look_into(&entry, device);
                 add(&mut listing, entry, folder);
                 continue;
             }
             // A folder that the index knows is listed by its own stamp, when that changes.
-            let path = entry.into_path();
-            add_to_parent(&mut listing, &path);
-            if !index.folders.contains_key(&path) && !listing.contains_key(&path) {
-                left.push(path);
+            let path = entry.path();
+            if is_folder(&entry) && !index.folders.contains_key(path) && !listing.contains_key(path)
+            {
+                left.push(path.to_owned());
             }
+            add(&mut listing, entry, None);
         }
     }
     listing
@@ -197,32 +215,21 @@ pub(super) fn entries(folder: &OpenFolder, path: &Path) -> impl Iterator<Item = 
     entries.filter(|it| !is_left_out(&path.join(&it.name)))
 }
 
+/// Adds an entry, and what is in it if it is a folder that was looked into.
 fn add(listing: &mut Listing, entry: DirEntry, folder: Option<Listed>) {
-    let Some(looked) = folder else {
-        let is_file = entry
-            .file_type()
-            .is_some_and(|it| it.is_file() || it.is_symlink());
-        let path = entry.path();
-        if is_file
-            && entry.depth() > 0
-            && let (Some(parent), Some(name)) = (path.parent(), path.file_name())
-        {
-            let folder = listing.entry(parent.to_owned()).or_default();
-            folder.files.insert(name.to_owned());
-        }
-        return;
-    };
-    if entry.depth() > 0 {
-        add_to_parent(listing, entry.path());
-    }
-    let listed = listing.entry(entry.into_path()).or_default();
-    (listed.stamp, listed.entries) = (looked.stamp, looked.entries);
-    listed.is_repository = looked.is_repository;
-}
-
-fn add_to_parent(listing: &mut Listing, folder: &Path) {
-    if let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) {
+    let kind = entry.file_type();
+    let path = entry.path();
+    if kind.is_some_and(|it| it.is_file() || it.is_symlink() || it.is_dir())
+        && entry.depth() > 0
+        && let (Some(parent), Some(name)) = (path.parent(), path.file_name())
+    {
         let parent = listing.entry(parent.to_owned()).or_default();
-        parent.folders.insert(name.to_owned());
+        let included = &mut parent.included;
+        included.insert(name.to_owned(), is_folder(&entry));
+    }
+    if let Some(looked) = folder {
+        let listed = listing.entry(entry.into_path()).or_default();
+        let included = std::mem::take(&mut listed.included);
+        *listed = Listed { included, ..looked };
     }
 }

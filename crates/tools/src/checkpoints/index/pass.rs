@@ -1,13 +1,13 @@
 //! One pass over a project: finds what changed, stores it, and brings the index up to date.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ffi::OsString;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use platform::files::OpenFolder;
 
-use super::list::{Listing, is_rule_file, list_all, list_some};
+use super::list::{Listed, Listing, is_rule_file, list_all, list_some};
 use super::{Folder, Index, Known, Stamp, in_parallel, now_ns};
 use crate::checkpoints::aside::stays;
 use crate::checkpoints::file_state::{Captured, FileState, StoredPath};
@@ -49,23 +49,18 @@ pub(in crate::checkpoints) struct Folders {
 #[derive(Debug, Default)]
 struct Differences {
     files: Vec<PathBuf>,
-    folders: Vec<PathBuf>,
+    folders: BTreeSet<PathBuf>,
 }
 
 /// Result of listing folders again.
 #[derive(Default)]
 struct Found {
+    /// The folders that were listed, and those that are gone or ignored by now, without anything in them.
     listing: Listing,
     /// Files that may have changed, also those that appeared or vanished.
     candidates: BTreeSet<PathBuf>,
-    /// Folders that the index knew and that are not listed.
-    gone: Vec<PathBuf>,
-    /// Folders that the index did not know.
-    new_folders: HashSet<PathBuf>,
     /// True if other files may be ignored than before.
     rules_changed: bool,
-    /// True if all folders were listed.
-    is_all: bool,
 }
 
 impl Index {
@@ -84,51 +79,53 @@ impl Index {
         let now = now_ns();
         let found = self.find()?;
         let read = self.read(&found.candidates, objects, now);
-        let (mut changes, mut read_again) = (Vec::new(), Vec::new());
+        let (mut changes, mut folders) = (Vec::new(), Folders::default());
+        if let Some(since) = since {
+            let changed = |(path, known): &(PathBuf, Option<Known>)| {
+                self.change(path, known.as_ref(), &found, since, objects)
+            };
+            changes = read.iter().filter_map(changed).collect();
+            folders = self.changed_folders(&found.listing);
+        }
+        let mut read_again = Vec::with_capacity(read.len());
         for (path, known) in read {
-            if let Some(since) = since
-                && let Some(change) = self.change(&path, known.as_ref(), &found, since, objects)
-            {
-                changes.push(change);
-            }
             let is_listed = found.lists(&path).unwrap_or(self.get(&path).is_some());
             // A file that is ignored by now leaves the index.
             self.put(&path, known.filter(|_| is_listed));
             read_again.push(path);
         }
-        let folders = since.map(|_| self.changed_folders(&found));
-        let removed = self.take(found, now);
+        let removed = self.take(found.listing, now);
         Ok(Passed {
             changes,
             read: read_again,
             removed,
-            folders: folders.unwrap_or_default(),
+            folders,
         })
     }
 
     /// Returns the folders that became or were empty or a repository.
-    fn changed_folders(&self, found: &Found) -> Folders {
-        let had = |path: &Path| self.folders.get(path).is_some_and(|it| it.is_repository);
-        let listed = || found.listing.iter();
-        let made = listed().filter(|(path, it)| it.is_repository && !had(path));
-        let made = made.map(|(path, _)| path);
-        let new = found.new_folders.iter().filter(|it| stays(it));
-        let new: BTreeSet<_> = new.chain(made).take(MOST_FOLDERS).cloned().collect();
-        let lost = listed().filter(|(path, it)| !it.is_repository && had(path));
-        let lost = lost.map(|(path, _)| (path.clone(), true));
-        // Those that are ignored by now are still there.
-        let gone = found
-            .gone
-            .iter()
-            .filter(|it| it.symlink_metadata().is_err());
-        let gone = gone.filter(|it| had(it) || self.is_known_as_empty(it));
-        let gone = gone.map(|it| (it.clone(), had(it)));
-        let mut gone: Vec<_> = lost.chain(gone).take(MOST_FOLDERS).collect();
-        gone.sort();
-        Folders {
-            new: new.into_iter().collect(),
-            gone,
+    fn changed_folders(&self, listing: &Listing) -> Folders {
+        let mut folders = Folders::default();
+        for (path, listed) in listing {
+            let known = self.folders.get(path);
+            let was_repository = known.is_some_and(|it| it.is_repository);
+            if listed.is_repository && !was_repository || known.is_none() && stays(path) {
+                folders.new.push(path.clone());
+            }
+            let is_gone = if listed.is_gone {
+                // Those that are ignored by now are still there.
+                let is_away = path.symlink_metadata().is_err();
+                is_away && (was_repository || self.is_known_as_empty(path))
+            } else {
+                was_repository && !listed.is_repository
+            };
+            if is_gone {
+                folders.gone.push((path.clone(), was_repository));
+            }
         }
+        folders.new.truncate(MOST_FOLDERS);
+        folders.gone.truncate(MOST_FOLDERS);
+        folders
     }
 
     fn is_known_as_empty(&self, path: &Path) -> bool {
@@ -148,30 +145,48 @@ impl Index {
         let mut all = is_first || rules_changed || differences.folders.len() > FEW;
         let mut listing = Listing::new();
         if !all {
-            listing = list_some(differences.folders.clone(), self);
+            listing = self.list_some(&differences.folders);
             // A new rule file concerns folders that did not change, too.
             all = self.has_new_rule(&listing);
         }
-        let mut gone = differences.folders;
         if all {
             listing = list_all(&self.root).ok_or(TooManyFiles)?;
-            gone = self.folders.keys().cloned().collect();
+            for folder in self.folders.keys() {
+                listing.entry(folder.clone()).or_insert_with(Listed::gone);
+            }
         }
-        gone.retain(|it| !listing.contains_key(it));
-        let mut found = Found {
+        let mut candidates: BTreeSet<PathBuf> = differences.files.into_iter().collect();
+        for (path, listed) in &listing {
+            let known = self.folders.get(path);
+            let is_known = |it: &OsStr| known.is_some_and(|known| known.files.contains_key(it));
+            let new = listed.files().filter(|it| !is_known(it));
+            let old = known.into_iter().flat_map(|it| it.files.keys());
+            let vanished = old.map(OsString::as_os_str);
+            let vanished = vanished.filter(|it| !listed.lists(it));
+            candidates.extend(new.chain(vanished).map(|it| path.join(it)));
+        }
+        Ok(Found {
+            listing,
+            candidates,
             rules_changed,
-            is_all: all,
-            ..Found::default()
-        };
-        found.candidates.extend(differences.files);
-        self.add_listed(&listing, &mut found);
-        for folder in &gone {
-            let known = self.folders.get(folder).into_iter();
-            let files = known.flat_map(|it| it.files.keys());
-            found.candidates.extend(files.map(|it| folder.join(it)));
-        }
-        (found.listing, found.gone) = (listing, gone);
-        Ok(found)
+        })
+    }
+
+    /// Lists these folders, of which some may be gone, and those in them that the index does not know.
+    fn list_some(&self, folders: &BTreeSet<PathBuf>) -> Listing {
+        let gone = folders.iter().filter(|it| !is_folder(it));
+        // A link with the name of a folder may lead to another one with the same files.
+        let gone = gone.flat_map(|gone| {
+            let below = self.folders.range(gone.clone()..);
+            below
+                .map(|(it, _)| it)
+                .take_while(move |it| it.starts_with(gone))
+        });
+        let mut listing: Listing = gone.map(|it| (it.clone(), Listed::gone())).collect();
+        let there = folders.iter().filter(|it| !listing.contains_key(*it));
+        let found = list_some(there.cloned().collect(), self);
+        listing.extend(found);
+        listing
     }
 
     /// Returns true for a known file with ignore rules whose content is another.
@@ -188,25 +203,9 @@ impl Index {
     /// Returns true if a file with ignore rules is listed that the index does not know.
     fn has_new_rule(&self, listing: &Listing) -> bool {
         listing.iter().any(|(folder, listed)| {
-            let mut files = listed.files.iter();
+            let mut files = listed.files();
             files.any(|it| is_rule_file(Some(it)) && self.get(&folder.join(it)).is_none())
         })
-    }
-
-    /// Adds the files that appeared in or vanished from the listed folders.
-    fn add_listed(&self, listing: &Listing, found: &mut Found) {
-        for (path, listed) in listing {
-            let known = self.folders.get(path);
-            if known.is_none() {
-                found.new_folders.insert(path.clone());
-            }
-            let is_known = |it| known.is_some_and(|known| known.files.contains_key(it));
-            let new = listed.files.iter().filter(|it| !is_known(*it));
-            found.candidates.extend(new.map(|it| path.join(it)));
-            let old = known.into_iter().flat_map(|it| it.files.keys());
-            let vanished = old.filter(|it| !listed.files.contains(*it));
-            found.candidates.extend(vanished.map(|it| path.join(it)));
-        }
     }
 
     /// Compares the status of everything in the index with what is on disk.
@@ -278,7 +277,9 @@ impl Index {
             before = FileState::NotCovered("its content was removed from the store".to_owned());
         }
         let above = path.ancestors().skip(1);
-        let made = above.take_while(|it| found.new_folders.contains(*it));
+        let is_new =
+            |it: &&Path| found.listing.contains_key(*it) && !self.folders.contains_key(*it);
+        let made = above.take_while(is_new);
         Some(FileChange {
             made: made.count(),
             ..FileChange::new(StoredPath(path.to_owned()), before, after)
@@ -287,37 +288,26 @@ impl Index {
 
     /// Updates the folders that were listed, and removes those that are gone. Returns what was
     /// ignored in them and is gone; true for folders.
-    fn take(&mut self, found: Found, now: i64) -> Vec<(PathBuf, bool)> {
-        let listed: HashSet<PathBuf> = if found.is_all {
-            found.listing.keys().cloned().collect()
-        } else {
-            HashSet::new()
-        };
+    fn take(&mut self, listing: Listing, now: i64) -> Vec<(PathBuf, bool)> {
         let mut removed = Vec::new();
-        let mut remove = |folder: &Path, ignored: BTreeMap<OsString, bool>| {
-            let ignored = ignored.into_iter();
-            removed.extend(ignored.map(|(name, is_folder)| (folder.join(name), is_folder)));
-        };
-        for (path, listed) in found.listing {
-            let folder = self.folders.entry(path.clone()).or_default();
-            folder.stamp = listed.stamp.settled(now);
-            folder.is_repository = listed.is_repository;
-            let mut before = std::mem::replace(&mut folder.ignored, listed.ignored());
+        for (path, listed) in listing {
+            let mut before = if listed.is_gone {
+                let gone = self.folders.remove(&path).unwrap_or_default();
+                // One that is ignored by now is still there.
+                if is_folder(&path) {
+                    continue;
+                }
+                gone.ignored
+            } else {
+                let folder = self.folders.entry(path.clone()).or_default();
+                folder.stamp = listed.stamp.settled(now);
+                folder.is_repository = listed.is_repository;
+                std::mem::replace(&mut folder.ignored, listed.ignored())
+            };
             before.retain(|name, _| !listed.has(name));
-            remove(&path, before);
+            let before = before.into_iter();
+            removed.extend(before.map(|(name, is_folder)| (path.join(name), is_folder)));
         }
-        let root = &self.root;
-        self.folders.retain(|path, folder| {
-            if path == root || !folder.files.is_empty() {
-                return true;
-            }
-            let is_there = path.is_dir();
-            if !is_there {
-                remove(path, std::mem::take(&mut folder.ignored));
-            }
-            // One that was not listed is ignored by now.
-            is_there && (!found.is_all || listed.contains(path))
-        });
         removed
     }
 }
@@ -325,12 +315,13 @@ impl Index {
 impl Found {
     /// Returns true if a file is listed. `None` if its folder was not looked at.
     fn lists(&self, path: &Path) -> Option<bool> {
-        let Some(listed) = self.listing.get(path.parent()?) else {
-            // A folder that rules ignore by now is not listed.
-            return self.is_all.then_some(false);
-        };
-        Some(listed.files.contains(path.file_name()?))
+        let listed = self.listing.get(path.parent()?)?;
+        Some(listed.lists(path.file_name()?))
     }
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|it| it.is_dir())
 }
 
 /// Returns true if a file that no checkpoint holds was written.
@@ -344,12 +335,12 @@ fn is_rewritten(before: Option<&Known>, after: Option<&Known>) -> bool {
 fn compare_folder(path: &Path, folder: &Folder, differences: &mut Differences) {
     let Ok(opened) = OpenFolder::open_last(path) else {
         // It is gone, or a link or a file has its name.
-        differences.folders.push(path.to_owned());
+        differences.folders.insert(path.to_owned());
         return;
     };
     let stamp = opened.own_status().map(|it| Stamp::of(&it));
     if stamp.ok() != Some(folder.stamp) {
-        differences.folders.push(path.to_owned());
+        differences.folders.insert(path.to_owned());
     }
     for (name, known) in &folder.files {
         // A link belongs to the project as a link, and its target does not.

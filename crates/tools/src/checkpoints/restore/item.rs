@@ -1,12 +1,10 @@
 //! A file of a restore: what becomes of it.
 
 use std::collections::HashSet;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
+use chat::diff::{Counts, FileDiff};
 use platform::paths;
-use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
 use super::Chains;
 use crate::checkpoints::file_state::{FileState, StoredPath};
@@ -37,29 +35,24 @@ impl Item {
         objects: &Objects,
         is_unsaved: bool,
     ) -> Self {
-        let mut is_merged = false;
-        let back = |now: Result<FileState, String>, change: &FileChange| {
-            revert(now?, change, objects, &mut is_merged)
-        };
-        let mut target = chain.iter().fold(Ok(now.clone()), back);
+        let (mut target, is_merged) = reverted(now.clone(), chain, objects);
         // The newest change is the first, so the last one is the oldest.
         let mut forced = chain.last().map(|it| it.before.clone());
-        forced = forced.filter(|it| !matches!(it, FileState::NotCovered(_)));
-        if let FileState::NotCovered(why) = &now {
+        forced = forced.filter(|it| it.lack().is_none());
+        if let Some(why) = now.lack() {
             // It could not be brought back.
-            (target, forced) = (Err(why.clone()), None);
+            (target, forced) = (Err(why.to_owned()), None);
         } else if is_unsaved && matches!(target, Ok(FileState::Absent) | Ok(FileState::Link(_))) {
             (target, forced) = (Err("it has unsaved changes in the editor".to_owned()), None);
         }
         Self {
             forced: forced.filter(|it| target.is_err() && *it != now && !is_unsaved),
-            // Folders were missing only before the change that created the file.
-            made: chain.iter().map(|it| it.made).max().unwrap_or_default(),
+            made: made(chain),
             path,
             now,
             target,
             is_merged,
-            is_lost: chain.iter().any(FileChange::is_lost),
+            is_lost: chain.iter().any(|it| it.lack().is_some()),
         }
     }
 
@@ -102,9 +95,7 @@ impl Item {
         };
         let contents = content(&self.now).zip(content(target));
         let count = contents.and_then(|(old, new)| count(&old, &new));
-        count.map_or_else(String::new, |(added, removed)| {
-            format!("  +{added} −{removed}")
-        })
+        count.map_or_else(String::new, |it| format!("  {it}"))
     }
 }
 
@@ -115,8 +106,10 @@ pub(super) fn hold_back(items: &mut [Item]) {
     let removed: HashSet<PathBuf> = removed.map(|it| it.path.clone()).collect();
     for item in items.iter_mut().filter(|it| it.now == FileState::Absent) {
         let mut above = item.path.ancestors().skip(1);
-        let nearest = above.find_map(|it| Some((it, it.symlink_metadata().ok()?)));
-        let is_held = nearest.is_some_and(|(it, status)| !status.is_dir() && !removed.contains(it));
+        let is_held = above.any(|it| {
+            let is_other = it.symlink_metadata().is_ok_and(|it| !it.is_dir());
+            is_other && !removed.contains(it)
+        });
         if is_held && item.target != Ok(FileState::Absent) {
             (item.target, item.forced) = (Err("its folder is now a file".to_owned()), None);
         }
@@ -198,21 +191,37 @@ pub(super) fn net(
     objects: &Objects,
 ) -> Option<(FileChange, bool)> {
     let (newest, oldest) = (chain.first()?, chain.last()?);
+    let (reverted, _) = reverted(newest.after.clone(), chain, objects);
+    let is_mixed = reverted.is_err() && chain.iter().all(|it| it.lack().is_none());
+    let before = reverted.unwrap_or_else(|_| oldest.before.clone());
+    if before == newest.after && before.lack().is_none() {
+        return None;
+    }
+    let change = FileChange {
+        made: made(chain),
+        ..FileChange::new(path, before, newest.after.clone())
+    };
+    Some((change, is_mixed))
+}
+
+/// Number of folders above a file that were missing before its changes.
+fn made(chain: &[FileChange]) -> usize {
+    // They were missing only before the change that created the file.
+    chain.iter().map(|it| it.made).max().unwrap_or_default()
+}
+
+/// Reverts the changes of a file, the newest first. The second value is true if later changes were
+/// merged.
+fn reverted(
+    now: FileState,
+    chain: &[FileChange],
+    objects: &Objects,
+) -> (Result<FileState, String>, bool) {
     let mut is_merged = false;
     let back = |now: Result<FileState, String>, change: &FileChange| {
         revert(now?, change, objects, &mut is_merged)
     };
-    let reverted = chain.iter().fold(Ok(newest.after.clone()), back);
-    let is_mixed = reverted.is_err() && !chain.iter().any(FileChange::is_lost);
-    let before = reverted.unwrap_or_else(|_| oldest.before.clone());
-    if before == newest.after && !matches!(before, FileState::NotCovered(_)) {
-        return None;
-    }
-    let change = FileChange {
-        made: chain.iter().map(|it| it.made).max().unwrap_or_default(),
-        ..FileChange::new(path, before, newest.after.clone())
-    };
-    Some((change, is_mixed))
+    (chain.iter().fold(Ok(now), back), is_merged)
 }
 
 /// Reverts one change of a file.
@@ -266,20 +275,9 @@ fn merged(base: Hash, ours: Hash, theirs: Hash, objects: &Objects) -> Result<Has
     Ok(hash)
 }
 
-// Differences of file contents: merged, and counted.
-
-/// Time limit of one comparison. After it, the differences are larger than necessary.
-const PATIENCE: Duration = Duration::from_millis(500);
-
-/// Lines of the base, and what replaces them.
-struct Hunk<'a> {
-    base: Range<usize>,
-    lines: &'a [&'a [u8]],
-}
-
 /// Applies the changes from `base` to `theirs` to `ours`. `None` if both change the same or
 /// adjacent lines in different ways, or if one is not text.
-pub(super) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     let text = |bytes| {
         std::str::from_utf8(bytes)
             .ok()
@@ -291,31 +289,10 @@ pub(super) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> 
 }
 
 /// Numbers of added and removed lines; `None` for binary content.
-pub(super) fn count(old: &[u8], new: &[u8]) -> Option<(usize, usize)> {
-    if old.contains(&0) || new.contains(&0) {
-        return None;
-    }
-    let (old, new) = (lines_with_ends(old), lines_with_ends(new));
-    let hunks = hunks(&old, &new);
-    let added = hunks.iter().map(|it| it.lines.len()).sum();
-    Some((added, hunks.iter().map(|it| it.base.len()).sum()))
-}
-
-/// The lines with their ends.
-fn lines_with_ends(text: &[u8]) -> Vec<&[u8]> {
-    text.split_inclusive(|byte| *byte == b'\n').collect()
-}
-
-fn hunks<'a>(base: &[&[u8]], new: &'a [&'a [u8]]) -> Vec<Hunk<'a>> {
-    let deadline = Instant::now() + PATIENCE;
-    let ops = capture_diff_slices_deadline(Algorithm::Myers, base, new, Some(deadline));
-    let ops = ops.into_iter().map(|op| op.as_tag_tuple());
-    let changes = ops.filter(|(tag, ..)| *tag != DiffTag::Equal);
-    let hunk = |(_, base, lines): (_, Range<usize>, Range<usize>)| Hunk {
-        base,
-        lines: &new[lines],
-    };
-    changes.map(hunk).collect()
+fn count(old: &[u8], new: &[u8]) -> Option<Counts> {
+    let is_binary = old.contains(&0) || new.contains(&0);
+    let [old, new] = [old, new].map(String::from_utf8_lossy);
+    (!is_binary).then(|| FileDiff::of(&old, &new).counts)
 }
 
 #[cfg(test)]
@@ -356,8 +333,9 @@ mod tests {
 
     #[test]
     fn lines_are_counted() {
-        assert_eq!(count(b"1\n2\n3\n", b"1\nzwei\nund\n3\n"), Some((2, 1)));
-        assert_eq!(count(b"", b"1\n"), Some((1, 0)));
+        let counts = |added, removed| Some(Counts { added, removed });
+        assert_eq!(count(b"1\n2\n3\n", b"1\nzwei\nund\n3\n"), counts(2, 1));
+        assert_eq!(count(b"", b"1\n"), counts(1, 0));
         assert_eq!(count(b"\0", b"1\n"), None);
     }
 }

@@ -8,14 +8,13 @@ use chat::diff::review::ReviewedFile;
 use platform::paths;
 
 use super::item::{Item, net, shown};
-use super::{Chains, FileArgument, Request, Restore, Restored, chains_of, find};
+use super::{Chains, FileArgument, Request, Restore, Restored};
 use crate::buffers::OpenBuffers;
 use crate::checkpoints::file_state::{FileState, StoredPath};
 use crate::checkpoints::journal::{CallLabel, FileChange, JournalScope};
 use crate::checkpoints::recorder::{NEW_FILE, capture};
 use crate::checkpoints::store::Store;
-use crate::error::ToolError;
-use crate::files::{RealPath, blocking};
+use crate::files::{RealPath, Unshown, blocking};
 use crate::objects::{Hash, Objects};
 
 /// Largest text of a file that is shown, in bytes.
@@ -54,13 +53,6 @@ pub struct TurnFile {
     pub(super) unshown: Option<Unshown>,
     /// True if others changed it between the calls, and that cannot be told apart.
     pub(super) is_mixed: bool,
-}
-
-/// Why a text is not shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unshown {
-    Binary,
-    Large,
 }
 
 /// Changes of files, of which only the wanted state and what the calls left are known.
@@ -104,16 +96,11 @@ impl TurnChanges {
         request: Request,
         buffers: &dyn OpenBuffers,
     ) -> Result<Option<Self>, String> {
-        let found = blocking(move || find(&folder, scope, &request).map_err(ToolError::Failed));
-        let found = found.await.map_err(|error| error.to_string())?;
-        let Some((restore, reverted)) = found.and_then(|mut it| {
-            let reverted = it.reverted.take()?;
-            Some((it, reverted))
-        }) else {
+        let Some(restore) = Restore::find(folder, scope, request).await? else {
             return Ok(None);
         };
+        let chains = restore.chains().await?;
         let store = restore.store;
-        let chains = chains_of(store.clone(), reverted).await?;
         let mut changed = Vec::new();
         for (path, chain) in chains {
             let now = capture(&RealPath::exact(path.0.clone()), buffers)
@@ -225,7 +212,7 @@ fn files(store: &Store, changed: Vec<(StoredPath, Vec<FileChange>, FileState)>) 
     let files = changed.into_iter().filter_map(|(path, chain, now)| {
         let (change, is_mixed) = net(path, &chain, &store.objects)?;
         // What the user has taken back already is no change any more.
-        let is_back = now == change.before && !matches!(now, FileState::NotCovered(_));
+        let is_back = now == change.before && now.lack().is_none();
         (!is_back).then(|| {
             let name = shown(&store.root, &change.path.0);
             TurnFile::new(name, change, is_mixed, &store.objects, &mut left)
@@ -262,7 +249,7 @@ impl TurnFile {
                 let size: usize = size.sum();
                 match left.checked_sub(size) {
                     Some(rest) => (file.before, file.after, *left) = (before, after, rest),
-                    None => file.unshown = Some(Unshown::Large),
+                    None => file.unshown = Some(Unshown::TooLarge),
                 }
             }
             [Err(why), _] | [_, Err(why)] => file.unshown = why,
@@ -274,47 +261,40 @@ impl TurnFile {
     fn set_head(&mut self) {
         let new = self.moved.as_ref().unwrap_or(&self.change);
         let (old, new) = (&self.change.before, &new.after);
-        let mut lines = modes(old, new);
+        let mut lines = match (mode(old), mode(new)) {
+            (None, Some(mode)) => vec![format!("new file mode {mode}")],
+            (Some(mode), None) => vec![format!("deleted file mode {mode}")],
+            (Some(old), Some(new)) if old != new => {
+                vec![format!("old mode {old}"), format!("new mode {new}")]
+            }
+            _ => Vec::new(),
+        };
         if self.is_mixed {
             lines.push("note: includes changes that no call made".to_owned());
         }
-        lines.extend([old, new].into_iter().filter_map(place));
-        let differs = old.hash() != new.hash();
-        if self.unshown == Some(Unshown::Large) && differs {
-            lines.push("note: too large to be shown".to_owned());
+        for file_state in [old, new] {
+            match file_state {
+                FileState::NotCovered(why) => lines.push(format!("no checkpoint: {why}")),
+                FileState::Link(StoredPath(target)) => {
+                    lines.push(format!("link to {}", paths::visible(target)));
+                }
+                FileState::Absent | FileState::File { .. } => {}
+            }
         }
-        if self.unshown == Some(Unshown::Binary) && differs {
-            let side = |side: char, file_state: &FileState, name: &str| match file_state {
-                FileState::Absent => "/dev/null".to_owned(),
-                _ => format!("{side}/{name}"),
-            };
-            let new_name = self.moved_to.as_ref().unwrap_or(&self.name);
-            let sides = [side('a', old, &self.name), side('b', new, new_name)];
-            lines.push(format!("Binary files {} differ", sides.join(" and ")));
+        match self.unshown.filter(|_| old.hash() != new.hash()) {
+            Some(Unshown::TooLarge) => lines.push("note: too large to be shown".to_owned()),
+            Some(Unshown::Binary | Unshown::Unreadable) => {
+                let side = |side: char, file_state: &FileState, name: &str| match file_state {
+                    FileState::Absent => "/dev/null".to_owned(),
+                    _ => format!("{side}/{name}"),
+                };
+                let new_name = self.moved_to.as_ref().unwrap_or(&self.name);
+                let sides = [side('a', old, &self.name), side('b', new, new_name)];
+                lines.push(format!("Binary files {} differ", sides.join(" and ")));
+            }
+            None => {}
         }
-        self.head
-            .extend(lines.into_iter().map(|it| format!("{it}\n")));
-    }
-}
-
-/// The lines about the modes of a file before and after.
-fn modes(old: &FileState, new: &FileState) -> Vec<String> {
-    match (mode(old), mode(new)) {
-        (None, Some(mode)) => vec![format!("new file mode {mode}")],
-        (Some(mode), None) => vec![format!("deleted file mode {mode}")],
-        (Some(old), Some(new)) if old != new => {
-            vec![format!("old mode {old}"), format!("new mode {new}")]
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The line about what has no content.
-fn place(file_state: &FileState) -> Option<String> {
-    match file_state {
-        FileState::NotCovered(why) => Some(format!("no checkpoint: {why}")),
-        FileState::Link(StoredPath(target)) => Some(format!("link to {}", paths::visible(target))),
-        FileState::Absent | FileState::File { .. } => None,
+        lines.iter().for_each(|it| self.head += &format!("{it}\n"));
     }
 }
 
@@ -337,7 +317,7 @@ fn text(file_state: &FileState, objects: &Objects) -> Result<Option<String>, Opt
     // What cannot be read is reported when it is restored.
     let content = objects.get(hash).map_err(|_| Some(Unshown::Binary))?;
     if content.len() > MOST_OF_FILE {
-        return Err(Some(Unshown::Large));
+        return Err(Some(Unshown::TooLarge));
     }
     let text = String::from_utf8(content).map_err(|_| Some(Unshown::Binary))?;
     // A NUL marks binary content.

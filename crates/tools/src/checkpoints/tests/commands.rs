@@ -110,6 +110,38 @@ fn what_a_command_moved_stays_if_it_cannot_be_put_back() {
 }
 
 #[test]
+fn a_folder_that_became_a_link_to_one_with_the_same_files_comes_back() {
+    for also in ["", "; rm other/a", "; echo new > other/c"] {
+        let mut project = Project::new();
+        project.put("folder/a", "one\n");
+        project.put("folder/deep/b", "one\n");
+        project.sh("true");
+        project.sh(&format!("mv folder other; ln -s other folder{also}"));
+        assert_eq!(project.undo().kept, [], "{also}");
+        for name in ["folder/a", "folder/deep/b"] {
+            let text = project.text(name);
+            assert_eq!(text.as_deref(), Some("one\n"), "{name}{also}");
+        }
+        assert!(!project.path("other").exists(), "{also}");
+    }
+}
+
+#[test]
+fn nothing_is_restored_through_a_link_that_the_user_made() {
+    let mut project = Project::new();
+    project.put("folder/deep/b", "one\n");
+    project.put("a", "one\n");
+    project.sh("rm -r folder; echo two > a");
+    project.put("mine/deep/c", "mine\n");
+    symlink("mine", project.path("folder")).unwrap();
+    let restored = project.undo();
+    assert_eq!(restored.changed, [project.path("a")]);
+    let why = "its folder is now a file".to_owned();
+    assert_eq!(restored.kept, [(project.path("folder/deep/b"), why)]);
+    assert_eq!(project.text("mine/deep/b"), None);
+}
+
+#[test]
 fn modes_and_links_that_a_command_changes_come_back() {
     let mut project = Project::new();
     project.put("a", "one\n");

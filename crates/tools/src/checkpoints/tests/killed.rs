@@ -146,3 +146,33 @@ fn a_killed_redo_is_finished_or_taken_back() {
         }
     }
 }
+
+#[test]
+fn a_change_that_was_cut_off_before_its_mode_was_set_is_reverted() {
+    let project = Project::new();
+    project.put("a", ONE);
+    let file = |text: &str, mode| FileState::file(text.as_bytes(), mode);
+    let made = |name: &str, before, after| Made {
+        path: project.path(name),
+        before,
+        after,
+        content: Content::Bytes(TWO.as_bytes().to_vec()),
+    };
+    let changes = vec![
+        made("a", file(ONE, 0o644), file(TWO, 0o755)),
+        made("new/c", FileState::Absent, file(TWO, 0o755)),
+    ];
+    block_on(project.recorder(LIMIT).make(changes, &NoBuffers)).unwrap();
+    // The line that says that all is done is the last one.
+    let journal = project.store().journal_path();
+    let text = fs::read_to_string(&journal).unwrap();
+    let (begun, _) = text.trim_end().rsplit_once('\n').unwrap();
+    fs::write(&journal, begun).unwrap();
+    for name in ["a", "new/c"] {
+        fs::set_permissions(project.path(name), Permissions::from_mode(0o644)).unwrap();
+    }
+    block_on(recover(project.path(""), &NoBuffers));
+    assert_eq!(project.text("a").as_deref(), Some(ONE));
+    assert!(!project.path("new").exists());
+    assert!(project.journal().checkpoints.is_empty());
+}
