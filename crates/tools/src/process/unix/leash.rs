@@ -397,6 +397,7 @@ fn write_report(report: &Path, text: &str) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
