@@ -280,6 +280,9 @@ fn a_job_ends_with_flemma_send_and_undo_restores_what_it_changed() {
     let said = format!("The background job {name} was stopped, because it ends with this program.");
     assert!(ran.err.contains(&said), "{}", ran.err);
     assert_eq!(commands_in(&shell.dir()), [0; 0]);
+    let log = shell.run(&["log"]).out;
+    let ended = format!("  bash  t_1  {name} ended: it was stopped  ");
+    assert!(log.contains(&ended), "{log}");
     assert!(shell.path("made").exists());
     let ran = shell.run(&["undo", "--yes", "a.chat"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");

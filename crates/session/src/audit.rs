@@ -29,7 +29,7 @@ use chat::cycle::Decided;
 use chat::diff::Counts;
 use chat::tool::ToolOutcome;
 use platform::files::{PrivateOptions, read_exact_at};
-use tools::state_dir;
+use tools::{JobEnd, state_dir};
 
 /// Name of the newest file in the state folder; older files are numbered.
 const FILE: &str = "audit.jsonl";
@@ -206,6 +206,21 @@ impl Audit {
             .iter()
             .map(|(call, outcome)| (call, record::end(outcome)));
         self.append(document, acts.collect())
+    }
+
+    /// Appends how the background job of a call ended.
+    ///
+    /// # Errors
+    ///
+    /// The record is not in the log.
+    pub fn job_ended(
+        &self,
+        document: Option<&Path>,
+        call: &CallKey,
+        end: &JobEnd,
+    ) -> io::Result<()> {
+        let (job, how) = (record::short(&end.job), record::short(&end.how));
+        self.append(document, vec![(call, Act::JobEnded { job, how })])
     }
 
     /// Returns those of `calls` that started and did not end. Looks at the two newest

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use chat::approval::{self, CallKey};
 use chat::cycle::{Level, Notice, callable, is_by_hand};
-use chat::tool::{ToolOutcome, ToolUseId};
+use chat::tool::ToolOutcome;
 use policy::rules::Rules;
 use policy::settings::Here;
 use policy::settings::judges::Inspection;
@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tools::checkpoints::Recorder;
 use tools::{
-    AppliedFiles, Elicitation, Progress, Sandbox, SeenFiles, Tool, ToolContext, state_dir,
+    AppliedFiles, Elicitation, JobEnds, Progress, Sandbox, SeenFiles, Tool, ToolContext, state_dir,
 };
 
 use self::inside::Inside;
@@ -79,18 +79,17 @@ impl CallEnvironment {
         ran.unwrap_or_else(ToolOutcome::Failed)
     }
 
-    /// Returns the context of the call with this id, which `by` approved and which is not
-    /// inside another call.
-    pub fn context(self, id: &ToolUseId, by: &str) -> ToolContext {
+    /// Returns the context of a call that `by` approved and that is not inside another call.
+    pub fn context(self, call: &CallKey, by: &str) -> ToolContext {
         let confinement = self.rules.settings.confinement(by);
-        let mut context = self.inside(id, 1);
+        let mut context = self.inside(call, 1);
         context.exec.confinement = confinement;
         context.files.reads_secrets = is_by_hand(by);
         context
     }
 
     /// Returns the context of a call at this depth.
-    fn inside(self, id: &ToolUseId, depth: usize) -> ToolContext {
+    fn inside(self, call: &CallKey, depth: usize) -> ToolContext {
         let mut context = ToolContext::new(&self.folder, state_dir::path().join("outputs"));
         let settings = &self.shared.settings;
         // `Duration::from_secs_f64` panics for values that are out of range.
@@ -106,7 +105,7 @@ impl CallEnvironment {
         context.files.sandbox.clone_from(&self.sandbox);
         context.user.elicitation.clone_from(&self.elicitation);
         context.exec.jobs = self.shared.jobs.clone();
-        context.user.job_ends = self.job_ends();
+        context.user.job_ends = self.job_ends(call.clone());
         context.files.seen.clone_from(&self.seen);
         context.user.chat.clone_from(&self.path);
         context.files.recorder.clone_from(&self.recorder);
@@ -121,19 +120,27 @@ impl CallEnvironment {
             folder: self.folder.clone(),
             requests: AtomicU32::new(0),
         });
-        context.exec.nested = Arc::new(Inside::new(self, id, depth));
+        context.exec.nested = Arc::new(Inside::new(self, &call.id, depth));
         context
     }
 
-    /// Tells the user how a background job ended, and what its checkpoint lacks.
-    fn job_ends(&self) -> Progress {
+    /// Logs how a background job of a call ended, and tells the user that and what its checkpoint lacks.
+    fn job_ends(&self, call: CallKey) -> JobEnds {
         let (editor, recorder) = (self.editor.clone(), self.recorder.clone());
-        Progress::new(move |said| {
+        let (audit, path) = (self.audit.clone(), self.path.clone());
+        Arc::new(move |end| {
+            let (audit, path) = (audit.clone(), path.clone());
+            let (call, logged) = (call.clone(), end.clone());
+            in_background(move || {
+                if let Err(error) = audit.job_ended(path.as_deref(), &call, &logged) {
+                    tracing::warn!(%error, "the end of a job is not in the audit log");
+                }
+            });
             let notify = |level, text: &str| {
                 let text = text.to_owned();
                 editor.notify(&Notice { level, text });
             };
-            notify(Level::Info, said);
+            notify(Level::Info, &end.sentence);
             let summary = recorder.summary();
             for remark in summary.remarks {
                 notify(Level::Warning, &remark);
@@ -171,7 +178,7 @@ impl CallEnvironment {
         let approved = self
             .approve(&call, &input, tool.traits().runs_commands, way_out)
             .await?;
-        let mut context = self.clone().inside(&call.id, depth + 1);
+        let mut context = self.clone().inside(&call, depth + 1);
         context.cancel = cancel.child_token();
         context.progress = progress;
         context.files.approved_paths = approved.paths;

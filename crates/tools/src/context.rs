@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::address::HostList;
 use crate::elicitation::{Elicitation, NoElicitation};
 use crate::file_access::FileAccess;
-use crate::jobs::{Job, JobOwner, Jobs};
+use crate::jobs::{Job, JobEnds, JobOwner, Jobs};
 use crate::models::{Models, NoModels};
 use crate::nested::{Nested, NoOthers};
 pub use crate::progress::Progress;
@@ -130,8 +130,8 @@ pub struct User {
     pub elicitation: Arc<dyn Elicitation>,
     /// True if the user is asked whether a command that nears its time limit becomes a background job.
     pub is_asked_about_jobs: bool,
-    /// Receives a sentence when a background job of the call has ended.
-    pub job_ends: Progress,
+    /// Called when a background job of the call has ended.
+    pub job_ends: JobEnds,
 }
 
 impl User {
@@ -151,7 +151,7 @@ impl Default for User {
             buffer: 0,
             elicitation: Arc::new(NoElicitation),
             is_asked_about_jobs: false,
-            job_ends: Progress::default(),
+            job_ends: Arc::new(|_| {}),
         }
     }
 }

@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::log::LogPart;
 use self::log::{Log, NewLines};
-use crate::progress::Progress;
 
 /// Precedes the command in the description of a call that asks for a job.
 pub(crate) const IN_BACKGROUND: &str = "in the background: ";
@@ -70,8 +69,7 @@ pub struct Job {
     owner: JobOwner,
     started: Instant,
     pub(crate) cancel: CancellationToken,
-    /// Receives a sentence when it has ended.
-    ends: Progress,
+    ends: JobEnds,
     state: Mutex<State>,
     /// Notified when the state changes.
     changed: Notify,
@@ -88,6 +86,20 @@ struct State {
     /// How its process ended, a clause, before what follows its end is done.
     exit: Option<String>,
     end: Option<End>,
+}
+
+/// Receives the end of a job.
+pub type JobEnds = Arc<dyn Fn(&JobEnd) + Send + Sync>;
+
+/// How a job ended.
+#[derive(Debug, Clone)]
+pub struct JobEnd {
+    /// Its name.
+    pub job: String,
+    /// How it ended, a clause.
+    pub how: String,
+    /// A sentence about both for the user, with what the job did.
+    pub sentence: String,
 }
 
 /// The end of a job.
@@ -229,14 +241,14 @@ impl Jobs {
 }
 
 impl Job {
-    /// Creates a job for a call, which is not listed yet. `cancel` stops it, and `ends` receives a
-    /// sentence when it has ended.
+    /// Creates a job for a call, which is not listed yet. `cancel` stops it, and `ends` is called when it
+    /// has ended.
     pub(crate) fn new(
         jobs: &Jobs,
         title: &str,
         owner: JobOwner,
         cancel: CancellationToken,
-        ends: Progress,
+        ends: JobEnds,
     ) -> Arc<Self> {
         let title = title.strip_prefix(IN_BACKGROUND).unwrap_or(title);
         Arc::new(Self {
@@ -402,14 +414,18 @@ impl Job {
                 why.to_owned()
             }
         });
-        let said = format!(
+        let sentence = format!(
             "The background job {} has ended after {}: {how}. ({})",
             self.name,
             duration(after),
             self.title
         );
+        let job = self.name.clone();
+        let end = JobEnd { job, how, sentence };
+        // First, because the program may end once the job has.
+        (self.ends)(&end);
+        let how = end.how;
         self.change(|it| it.end = Some(End { how, notes, after }));
-        self.ends.output(&said);
     }
 
     /// Waits for new lines and the silence after them, or for the end.

@@ -76,7 +76,7 @@ pub use files::{
 };
 pub use git_diff::{DiffText, GitDiff, GitProblem, git_diff, without_secrets};
 pub use job_tools::JOB_TOOLS;
-pub use jobs::{Background, JobOwner, JobSummary, Jobs, LogPart, duration};
+pub use jobs::{Background, JobEnd, JobEnds, JobOwner, JobSummary, Jobs, LogPart, duration};
 pub use merge::merge;
 pub use models::{ModelMessage, ModelRequest, Models};
 pub use names::{fold, folded};

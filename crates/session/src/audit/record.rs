@@ -76,6 +76,13 @@ pub enum Act {
         /// SHA-256 of the result.
         result: String,
     },
+    /// The background job of the call ended.
+    JobEnded {
+        /// The job's name.
+        job: String,
+        /// How it ended, a clause.
+        how: String,
+    },
 }
 
 /// A decision as the log spells it.

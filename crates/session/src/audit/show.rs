@@ -44,6 +44,7 @@ fn line(record: &Record) -> String {
             };
             format!("{how}, {bytes} bytes")
         }
+        Act::JobEnded { job, how } => format!("{job} ended: {how}"),
     };
     let document = record.document.as_deref().unwrap_or("(no name)");
     plain(&format!(

@@ -77,7 +77,10 @@ impl<'c> Wanted<'c> {
             match record.act {
                 Act::Started { .. } => self.runs = true,
                 Act::Ended { .. } => self.runs = false,
-                Act::Decided { .. } | Act::Tried { .. } | Act::Changed { .. } => {}
+                Act::Decided { .. }
+                | Act::Tried { .. }
+                | Act::Changed { .. }
+                | Act::JobEnded { .. } => {}
             }
         }
     }

@@ -238,7 +238,7 @@ async fn the_user_hears_of_its_end() {
     let mut place = TestFolder::new();
     let (heard, said) = std::sync::mpsc::channel();
     place.ctx.user.job_ends =
-        tools::Progress::new(move |text| heard.send(text.to_owned()).unwrap());
+        std::sync::Arc::new(move |end| heard.send(end.sentence.clone()).unwrap());
     let name = start(&place, "exit 2").await;
     let said = tokio::task::spawn_blocking(move || said.recv_timeout(Duration::from_secs(60)));
     let said = said.await.unwrap().unwrap();

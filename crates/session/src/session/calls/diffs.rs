@@ -107,7 +107,7 @@ impl Calls {
         let inbox = ctx.inbox.upgrade()?;
         let (tool, input) = ctx.meant_tool(call)?;
         // No approval: nothing runs in this context.
-        let mut context = self.call_environment(ctx, call).context(&call.id, "");
+        let mut context = self.call_environment(ctx, call).context(call, "");
         // Only the user sees the diff.
         context.files.reads_secrets = true;
         self.use_trial(ctx, call, "", &mut context);

@@ -104,7 +104,7 @@ impl Calls {
         let (Some((tool, input)), Some(inbox)) = (meant, ctx.inbox.upgrade()) else {
             return decide_nothing(ctx, "This call cannot run, so there is nothing to review.");
         };
-        let mut context = self.call_environment(ctx, &call).context(&call.id, "");
+        let mut context = self.call_environment(ctx, &call).context(&call, "");
         // The diff is shown to the user, not to the model.
         context.files.reads_secrets = true;
         self.use_trial(ctx, &call, "", &mut context);

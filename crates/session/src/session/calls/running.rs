@@ -159,7 +159,7 @@ impl Calls {
 
     fn call_context(&mut self, ctx: &Ctx, call: &CallKey, input: &Value, by: &str) -> ToolContext {
         let approved_paths = self.approved_paths(call, input);
-        let mut context = self.call_environment(ctx, call).context(&call.id, by);
+        let mut context = self.call_environment(ctx, call).context(call, by);
         context.progress = progress(ctx, call);
         // `flemma send` ends when nothing runs any more.
         context.user.is_asked_about_jobs = ctx.editor.can_elicit() && !ctx.editor.is_headless();

@@ -325,7 +325,7 @@ impl Calls {
         }
         // Nothing that a trial does reaches the project, so it has no approval.
         let environment = self.call_environment(ctx, &call);
-        let mut context = environment.clone().context(&call.id, "");
+        let mut context = environment.clone().context(&call, "");
         context.exec.is_unasked = by == TRIAL;
         let stop = context.cancel.clone();
         let state = TrialState::Running {
