@@ -83,13 +83,22 @@ pub fn commands_in(folder: &Path) -> Vec<u32> {
     all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|pid| {
             let works = fs::read_link(format!("/proc/{pid}/cwd"));
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             // The link still names a deleted folder.
             works.is_ok_and(|it| it.to_string_lossy().starts_with(&folder))
-                && !["nvim\n", "flemma\n", "flemma-leash\n"].contains(&name.as_str())
+                && !is_ours(*pid)
                 && is_running(*pid)
         })
         .collect()
+}
+
+/// Returns true for the editor, its host, and leashes. The host may start one at any time, which is
+/// another thread of the host before it is another program.
+pub fn is_ours(pid: u32) -> bool {
+    let ours = ["nvim", "flemma", "flemma-leash"];
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    let program = program.file_name().unwrap_or_default();
+    ours.contains(&name.trim_end()) || ours.iter().any(|it| program == *it)
 }
 
 /// Waits until there are `count` processes of commands.
