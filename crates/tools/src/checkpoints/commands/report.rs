@@ -26,7 +26,7 @@ pub(super) struct Ended {
     pub(super) ignored: IgnoredChanges,
     /// Folders that no restore makes as they were.
     pub(super) folders: Folders,
-    /// True if the changes were not found, because the project has too many files by now.
+    /// True if the changes were not found, because the project has too many files.
     pub(super) is_lost: bool,
     /// Bytes of the new contents in the store.
     pub(super) stored: u64,

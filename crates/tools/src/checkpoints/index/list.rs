@@ -37,7 +37,7 @@ pub(super) struct Listed {
     /// All files, links, and folders in it, ignored or not, as they were before it was listed;
     /// true for folders.
     entries: BTreeMap<OsString, bool>,
-    /// True if it is gone or ignored by now.
+    /// True if it was removed or has become ignored.
     pub(super) is_gone: bool,
 }
 

@@ -55,7 +55,7 @@ struct Differences {
 /// Result of listing folders again.
 #[derive(Default)]
 struct Found {
-    /// The folders that were listed, and those that are gone or ignored by now, without anything in them.
+    /// The folders that were listed, and those that were removed or have become ignored, which have no entries.
     listing: Listing,
     /// Files that may have changed, also those that appeared or vanished.
     candidates: BTreeSet<PathBuf>,
@@ -90,7 +90,7 @@ impl Index {
         let mut read_again = Vec::with_capacity(read.len());
         for (path, known) in read {
             let is_listed = found.lists(&path).unwrap_or(self.get(&path).is_some());
-            // A file that is ignored by now leaves the index.
+            // A file that has become ignored leaves the index.
             self.put(&path, known.filter(|_| is_listed));
             read_again.push(path);
         }
@@ -113,7 +113,7 @@ impl Index {
                 folders.new.push(path.clone());
             }
             let is_gone = if listed.is_gone {
-                // Those that are ignored by now are still there.
+                // Those that have become ignored are still there.
                 let is_away = path.symlink_metadata().is_err();
                 is_away && (was_repository || self.is_known_as_empty(path))
             } else {
@@ -293,7 +293,7 @@ impl Index {
         for (path, listed) in listing {
             let mut before = if listed.is_gone {
                 let gone = self.folders.remove(&path).unwrap_or_default();
-                // One that is ignored by now is still there.
+                // One that has become ignored is still there.
                 if is_folder(&path) {
                     continue;
                 }

@@ -99,17 +99,16 @@ impl Item {
     }
 }
 
-/// Leaves files that cannot be created because their folder is a file or a link by now, unless
+/// Leaves files that cannot be created because their folder has become a file or a link, unless
 /// that is removed before them.
 pub(super) fn hold_back(items: &mut [Item]) {
     let removed = items.iter().filter(|it| it.target == Ok(FileState::Absent));
     let removed: HashSet<PathBuf> = removed.map(|it| it.path.clone()).collect();
     for item in items.iter_mut().filter(|it| it.now == FileState::Absent) {
-        let mut above = item.path.ancestors().skip(1);
-        let is_held = above.any(|it| {
-            let is_other = it.symlink_metadata().is_ok_and(|it| !it.is_dir());
-            is_other && !removed.contains(it)
-        });
+        let is_other = |it: &&Path| it.symlink_metadata().is_ok_and(|it| !it.is_dir());
+        // The topmost, because what is below a link is elsewhere.
+        let other = item.path.ancestors().skip(1).filter(is_other).last();
+        let is_held = other.is_some_and(|it| !removed.contains(it));
         if is_held && item.target != Ok(FileState::Absent) {
             (item.target, item.forced) = (Err("its folder is now a file".to_owned()), None);
         }
@@ -291,7 +290,9 @@ fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
 /// Numbers of added and removed lines; `None` for binary content.
 fn count(old: &[u8], new: &[u8]) -> Option<Counts> {
     let is_binary = old.contains(&0) || new.contains(&0);
-    let [old, new] = [old, new].map(String::from_utf8_lossy);
+    // As Latin-1, because bytes that are not UTF-8 would all become the same character.
+    let text = |bytes: &[u8]| bytes.iter().copied().map(char::from).collect::<String>();
+    let [old, new] = [old, new].map(text);
     (!is_binary).then(|| FileDiff::of(&old, &new).counts)
 }
 
@@ -336,6 +337,7 @@ mod tests {
         let counts = |added, removed| Some(Counts { added, removed });
         assert_eq!(count(b"1\n2\n3\n", b"1\nzwei\nund\n3\n"), counts(2, 1));
         assert_eq!(count(b"", b"1\n"), counts(1, 0));
+        assert_eq!(count(b"\xe4\n1\n", b"\xf6\n1\n"), counts(1, 1));
         assert_eq!(count(b"\0", b"1\n"), None);
     }
 }

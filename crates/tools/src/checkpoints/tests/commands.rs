@@ -111,7 +111,14 @@ fn what_a_command_moved_stays_if_it_cannot_be_put_back() {
 
 #[test]
 fn a_folder_that_became_a_link_to_one_with_the_same_files_comes_back() {
-    for also in ["", "; rm other/a", "; echo new > other/c"] {
+    for also in [
+        "",
+        "; rm other/a",
+        "; echo new > other/c",
+        "; ln -sfn \"$PWD/other\" folder",
+        "; ln -s other third; ln -sfn third folder",
+        "; rm other/deep/b; rmdir other/deep; ln -s /tmp other/deep",
+    ] {
         let mut project = Project::new();
         project.put("folder/a", "one\n");
         project.put("folder/deep/b", "one\n");
