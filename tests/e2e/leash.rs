@@ -1,6 +1,9 @@
 //! Processes of unsandboxed commands: each belongs to the call that started it, even if
 //! it hides, and to no other.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
+
 use harness::{Answer, Provider};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -60,6 +63,24 @@ fn the_leash_of_the_first_command_is_started_before_it() {
     // The second has the words of its command as well.
     assert_eq!(counts, ["4", "8"], "{chat}");
     assert_eq!(rest[0], rest[1]);
+}
+
+/// Half of a request, as a host of another version could send, is no command that succeeded.
+#[test]
+fn a_leash_reports_a_request_that_it_does_not_know() {
+    let folder = tempfile::tempdir().unwrap();
+    for (request, code, said) in [("", 0, None), ("half a request", 1, Some("22"))] {
+        let report = folder.path().join("report");
+        let mut leash = Command::new(env!("CARGO_BIN_EXE_flemma-leash"));
+        let leash = leash.args(["--leash", "1"]).arg(&report);
+        let mut leash = leash.stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = leash.stdin.take().unwrap();
+        stdin.write_all(request.as_bytes()).unwrap();
+        drop(stdin);
+        assert_eq!(leash.wait().unwrap().code(), Some(code));
+        let report = std::fs::read_to_string(report).ok();
+        assert_eq!(report.as_deref(), said);
+    }
 }
 
 #[test]

@@ -258,7 +258,7 @@ impl ReadyLeash {
         let (stdin, request) = io::pipe()?;
         let (output, stdout) = io::pipe()?;
         let stderr = stdout.try_clone()?;
-        // Those of its command come with it.
+        // The request has the variables of the command.
         let variables = child_environment(crate::variables(), &[], &ProcessMark::new("leash"));
         let mut wrap = CommandWrap::with_new(program, |process| {
             process.arg0(LEASH_NAME).args(words).current_dir("/");

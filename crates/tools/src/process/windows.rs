@@ -27,7 +27,7 @@ pub fn hold_leash(_words: &[OsString]) -> ExitCode {
 /// Does nothing: there are no leashes.
 pub fn leash_with(_own: PathBuf) {}
 
-/// Does nothing: there are no leashes.
+/// Does nothing, because Windows needs no leash.
 pub(crate) fn prepare_leash() {}
 
 /// Nothing: there are no leashes.
@@ -68,7 +68,7 @@ pub(crate) struct HeldProcesses {
 }
 
 impl HeldProcesses {
-    /// Nothing: there are no leashes.
+    /// Returns `None`, because Windows needs no leash.
     pub(crate) fn hand_over(
         _command: &Command<'_>,
         _shell: &OsStr,

@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
                     };
                     let mut word = self.word(role)?;
                     if is_first && word.value == "[" {
-                        // The program of this name is no pattern.
+                        // `[` is a program here, not the start of a pattern.
                         word.before_pattern = None;
                     }
                     self.command().words.push(word);

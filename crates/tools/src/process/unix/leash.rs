@@ -18,6 +18,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 
 use super::tree::started_by_us;
 use crate::private::TemporaryPath;
@@ -171,9 +172,13 @@ pub fn hold_leash(words: &[OsString]) -> ExitCode {
     };
     let (mut command, waits_for_all) = match words {
         [] => match requested() {
-            Some(requested) => requested,
+            Ok(Some(requested)) => requested,
             // The host has ended, or needs no leash.
-            None => return ExitCode::SUCCESS,
+            Ok(None) => return ExitCode::SUCCESS,
+            Err(error) => {
+                write_report(report.as_ref(), &error.raw_os_error().to_string());
+                return ExitCode::FAILURE;
+            }
         },
         [name, file, arguments @ ..] => {
             let mut command = Command::new(file);
@@ -250,10 +255,17 @@ pub(super) fn request(command: &process::Command<'_>, file: &OsStr) -> Option<Ve
 const SIZE: usize = size_of::<u64>();
 
 /// Waits for a [`request`] on standard input. `None` if the host ends before, or sends none.
-fn requested() -> Option<(Command, bool)> {
+///
+/// # Errors
+///
+/// The request is damaged, or that of another version.
+fn requested() -> Result<Option<(Command, bool)>, Errno> {
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).ok()?;
-    parse(&bytes)
+    let read = io::stdin().lock().read_to_end(&mut bytes);
+    if read.is_ok() && bytes.is_empty() {
+        return Ok(None);
+    }
+    parse(&bytes).map(Some).ok_or(Errno::INVAL)
 }
 
 /// Returns the command of a [`request`], and whether the leash waits for all of its processes. `None` if
