@@ -65,7 +65,7 @@ fn the_leash_of_the_first_command_is_started_before_it() {
     assert_eq!(rest[0], rest[1]);
 }
 
-/// Half of a request, as a host of another version could send, is no command that succeeded.
+/// A request that is not whole, such as one for another version, fails instead of running nothing with success.
 #[test]
 fn a_leash_reports_a_request_that_it_does_not_know() {
     let folder = tempfile::tempdir().unwrap();
