@@ -2,13 +2,14 @@
 //! it hides, and to no other.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use harness::{Answer, Provider};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::processes::{is_running, signal, stop};
+use crate::processes::{children, is_running, signal, stop};
 use crate::shell::{Shell, end, wait, worker};
 use crate::stage::{QUESTION, command};
 
@@ -80,6 +81,34 @@ fn a_leash_reports_a_request_that_it_does_not_know() {
         assert_eq!(leash.wait().unwrap().code(), Some(code));
         let report = std::fs::read_to_string(report).ok();
         assert_eq!(report.as_deref(), said);
+    }
+}
+
+/// The small program watches a host. Without it, the host's own program does.
+#[test]
+fn a_host_that_was_killed_is_reported_by_what_watches_it() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let alone = folder.path().join("flemma");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_flemma"), &alone).unwrap();
+    let watches = |pid: u32| {
+        let words = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
+        words.unwrap_or_default().contains("--watch")
+    };
+    for (program, is_alone) in [
+        (Path::new(env!("CARGO_BIN_EXE_flemma")), false),
+        (alone.as_path(), true),
+    ] {
+        let mut host = Command::new(program);
+        host.arg("host").env("XDG_STATE_HOME", folder.path());
+        host.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut host = host.spawn().unwrap();
+        while children(host.id()).is_empty() || !is_alone && !watches(host.id()) {
+            std::thread::yield_now();
+        }
+        let worker = children(host.id())[0];
+        signal(worker, Signal::KILL);
+        let code = host.wait().unwrap().code();
+        assert_eq!(code, Some(128 + 9), "{}", program.display());
     }
 }
 

@@ -18,7 +18,7 @@ use windows as system;
 
 use std::ffi::OsString;
 use std::io;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
 
 use crate::handover::{self, Variables};
 
@@ -43,7 +43,7 @@ pub struct WorkerStart {
 /// The starting process announced variables but did not send them.
 pub fn start(words: &mut Vec<OsString>) -> Result<WorkerStart, ExitCode> {
     // First, because the variables that arrive below may be keys.
-    system::close_to_others();
+    tools::close_to_others();
     let is = |word: Option<&OsString>, what: &str| word.is_some_and(|word| word == what);
     let mut variables = None;
     // A watcher passes its variables on; only the worker adds them to its own.
@@ -110,13 +110,9 @@ fn worker(start: WorkerStart) -> io::Result<Command> {
     Ok(worker)
 }
 
-fn ended(status: io::Result<ExitStatus>) -> ExitCode {
-    tools::end_descendants();
-    match status {
-        Ok(status) => system::exit_code(status),
-        Err(error) => {
-            eprintln!("flemma: The program could not start itself: {error}.");
-            ExitCode::FAILURE
-        }
-    }
+fn ended(code: io::Result<ExitCode>) -> ExitCode {
+    code.unwrap_or_else(|error| {
+        eprintln!("flemma: The program could not start itself: {error}.");
+        ExitCode::FAILURE
+    })
 }

@@ -86,8 +86,8 @@ pub use pdf::{PAGES, read_pages};
 pub use pictures::{result_file, sniffed};
 pub use private::{TemporaryFile, TemporaryFolder, TemporaryPath, sweep as sweep_unfinished};
 pub use process::{
-    CommandOutput, LEASH, Program, ProgramOutput, end_descendants, hold_leash, leash_beside,
-    leash_with, prepare_command, run_argv, watched_by,
+    CommandOutput, LEASH, Program, ProgramOutput, WATCH, close_to_others, end_descendants,
+    hold_leash, hold_watch, leash_beside, leash_with, prepare_command, run_argv, watch, watched_by,
 };
 pub use proposal::{AppliedFiles, Proposal, ProposedFile};
 pub use registry::{

@@ -21,7 +21,10 @@ use system::{ChildWrapper, CommandWrap};
 pub(crate) use system::{
     HeldProcesses, ProgramStart, Script, leash_program, limit_this_process, own_program,
 };
-pub use system::{LEASH, end_descendants, hold_leash, leash_beside, leash_with, watched_by};
+pub use system::{
+    LEASH, WATCH, close_to_others, end_descendants, hold_leash, hold_watch, leash_beside,
+    leash_with, watch, watched_by,
+};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Handle;

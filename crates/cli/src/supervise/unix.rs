@@ -1,25 +1,35 @@
 //! The watcher adopts orphans, waits for all of its children, and passes signals on.
 
 use std::io;
-use std::os::unix::process::{ExitStatusExt, parent_id};
-use std::process::{Child, ExitCode, ExitStatus};
+use std::os::unix::process::{CommandExt, parent_id};
+use std::process::{Command, ExitCode};
 
+use rustix::process::{Pid, Signal, kill_process};
 #[cfg(target_os = "linux")]
-use rustix::process::{
-    DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior,
-    set_parent_process_death_signal,
-};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+use rustix::process::{getpid, set_child_subreaper, set_parent_process_death_signal};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{WorkerStart, worker};
 
-pub(super) fn watch_host(start: WorkerStart) -> io::Result<ExitStatus> {
-    wait_for(worker(start)?.spawn()?)
+/// The watcher's name in the list of processes.
+const NAME: &str = "flemma";
+
+pub(super) fn watch_host(start: WorkerStart) -> io::Result<ExitCode> {
+    let worker = worker(start)?.spawn()?;
+    let watcher = tools::leash_beside(&std::env::current_exe()?);
+    // Children, and that orphans are collected, outlive the program of a process.
+    let mut watcher = Command::new(watcher);
+    watcher
+        .arg0(NAME)
+        .arg(tools::WATCH)
+        .arg(worker.id().to_string());
+    // Fails if it is missing. This program does the same then.
+    let _ = watcher.env_clear().exec();
+    Ok(tools::watch(worker.id()))
 }
 
-pub(super) fn watch_command(start: WorkerStart) -> io::Result<ExitStatus> {
+pub(super) fn watch_command(start: WorkerStart) -> io::Result<ExitCode> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let (pids, pid) = std::sync::mpsc::channel();
     // Before the worker starts, so that no signal ends this process without it.
@@ -30,7 +40,7 @@ pub(super) fn watch_command(start: WorkerStart) -> io::Result<ExitStatus> {
     let _ = pids.send(id.and_then(Pid::from_raw));
     // On another thread, because this one blocks in `wait`.
     std::thread::spawn(move || runtime.block_on(pass_on));
-    wait_for(worker)
+    Ok(tools::watch(worker.id()))
 }
 
 /// Returns a future that passes signals on to the worker, whose ID comes through `pid`. No
@@ -62,21 +72,6 @@ fn pass_on_signals(
     })
 }
 
-/// Waits for the worker. Also collects orphans of its calls that have ended, because the
-/// worker takes each of our other children for a process that still runs.
-fn wait_for(mut worker: Child) -> io::Result<ExitStatus> {
-    loop {
-        match wait(WaitOptions::empty()) {
-            Ok(Some((id, status))) if id.as_raw_nonzero().get().cast_unsigned() == worker.id() => {
-                return Ok(ExitStatus::from_raw(status.as_raw()));
-            }
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            // No children are left, so the status is lost; this returns the error.
-            Err(_) => return worker.wait(),
-        }
-    }
-}
-
 pub(super) fn follow_watcher(collected: bool) {
     match std::env::current_exe() {
         Ok(program) => tools::leash_with(program),
@@ -93,16 +88,6 @@ pub(super) fn follow_watcher(collected: bool) {
     }
 }
 
-/// Keeps other processes of the user from reading the memory and environment of this one,
-/// which contain keys. Root can still read them.
-pub(super) fn close_to_others() {
-    // The files of such a process in /proc belong to root, and only root can trace it.
-    #[cfg(target_os = "linux")]
-    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
-        tracing::warn!(%error, "other processes can read the memory of this one");
-    }
-}
-
 /// Makes this process collect orphans. If it returns false, calls search for their processes
 /// themselves.
 pub(super) fn adopt_orphans() -> bool {
@@ -112,16 +97,4 @@ pub(super) fn adopt_orphans() -> bool {
         Err(error) => eprintln!("flemma: Orphans of the host cannot be collected: {error}."),
     }
     false
-}
-
-/// Returns the worker's exit code, or 128 plus the number of the signal that killed it, as
-/// in a shell.
-pub(super) fn exit_code(status: ExitStatus) -> ExitCode {
-    let signal = status.signal().map(|signal| match signal {
-        // An interrupt that was passed on before the worker handled signals.
-        it if it == Signal::USR1.as_raw() => 128 + Signal::INT.as_raw(),
-        it => 128 + it,
-    });
-    let code = status.code().or(signal);
-    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

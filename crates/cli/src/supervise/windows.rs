@@ -1,7 +1,7 @@
 //! The watcher holds the worker in a job object.
 
 use std::io;
-use std::process::{ExitCode, ExitStatus};
+use std::process::ExitCode;
 
 use platform::signals::StopSignals;
 use process_wrap::tokio::{CommandWrap, JobObject, KillOnDrop};
@@ -10,17 +10,17 @@ use tokio::runtime::Builder;
 
 use super::{WorkerStart, worker};
 
-pub(super) fn watch_host(start: WorkerStart) -> io::Result<ExitStatus> {
+pub(super) fn watch_host(start: WorkerStart) -> io::Result<ExitCode> {
     hold(start)
 }
 
-pub(super) fn watch_command(start: WorkerStart) -> io::Result<ExitStatus> {
+pub(super) fn watch_command(start: WorkerStart) -> io::Result<ExitCode> {
     hold(start)
 }
 
 /// Runs the worker to its end, and then ends all processes that it left. The system does the
 /// same if this process is killed.
-fn hold(start: WorkerStart) -> io::Result<ExitStatus> {
+fn hold(start: WorkerStart) -> io::Result<ExitCode> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // Handled, and never read: all processes of a console get Ctrl-C, and the worker
@@ -31,23 +31,16 @@ fn hold(start: WorkerStart) -> io::Result<ExitStatus> {
         wrap.wrap(KillOnDrop).wrap(JobObject);
         let mut job = wrap.spawn()?;
         // Not the end of the job, which waits for what the worker left.
-        job.inner_mut().wait().await
+        let status = job.inner_mut().wait().await?;
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        Ok(ExitCode::from(code.unwrap_or(1)))
     })
 }
 
 /// Does nothing: the system ends the worker with the watcher, and commands have jobs.
 pub(super) fn follow_watcher(_collected: bool) {}
 
-/// Does nothing: other processes of the user can read the memory of this one.
-pub(super) fn close_to_others() {}
-
 /// Returns false: processes have no parent that could collect them.
 pub(super) fn adopt_orphans() -> bool {
     false
-}
-
-/// Returns the worker's exit code.
-pub(super) fn exit_code(status: ExitStatus) -> ExitCode {
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    ExitCode::from(code.unwrap_or(1))
 }

@@ -5,7 +5,8 @@ mod tree;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Write};
-use std::process::ExitStatus;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -420,6 +421,66 @@ pub fn end_descendants() {
         signal(&left, &[Signal::KILL]);
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
         std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+// The watcher, which ends everything that the host leaves running.
+
+/// The first argument of a program that only watches the host.
+pub const WATCH: &str = "--watch";
+
+/// Runs as the watcher of a host. `words` are the arguments after [`WATCH`]: its process id.
+pub fn hold_watch(words: &[OsString]) -> ExitCode {
+    let [id] = words else {
+        return ExitCode::FAILURE;
+    };
+    // It has no secrets, but the channel to Neovim.
+    close_to_others();
+    let id = id.to_str().and_then(|id| id.parse().ok());
+    id.map_or(ExitCode::FAILURE, watch)
+}
+
+/// Keeps other processes of the user from reading the memory and environment of this one,
+/// which contain keys. Root can still read them.
+pub fn close_to_others() {
+    // The files of such a process in /proc belong to root, and only root can trace it.
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+            tracing::warn!(%error, "other processes can read the memory of this one");
+        }
+    }
+}
+
+/// Waits for the child `worker`, and then ends everything that it left running. Returns its exit code, or
+/// 128 plus the number of the signal that killed it, as in a shell.
+pub fn watch(worker: u32) -> ExitCode {
+    let status = wait_for(worker);
+    end_descendants();
+    let signal = status
+        .and_then(|it| it.signal())
+        .map(|signal| match signal {
+            // An interrupt that was passed on before the worker handled signals.
+            it if it == Signal::USR1.as_raw() => 128 + Signal::INT.as_raw(),
+            it => 128 + it,
+        });
+    let code = status.and_then(|it| it.code()).or(signal);
+    let code = code.and_then(|code| u8::try_from(code).ok());
+    code.map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// Waits for a child. Also collects orphans that have ended, because a worker takes each of our other
+/// children for a process that still runs. `None` if there is no such child.
+fn wait_for(child: u32) -> Option<ExitStatus> {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((id, status))) if id.as_raw_nonzero().get().cast_unsigned() == child => {
+                return Some(ExitStatus::from_raw(status.as_raw()));
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
     }
 }
 

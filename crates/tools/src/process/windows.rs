@@ -24,6 +24,22 @@ pub fn hold_leash(_words: &[OsString]) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// The first argument of a program that only watches the host. Never used on this system.
+pub const WATCH: &str = "--watch";
+
+/// Fails: a job object ends what the host leaves running.
+pub fn hold_watch(_words: &[OsString]) -> ExitCode {
+    ExitCode::FAILURE
+}
+
+/// Fails, like [`hold_watch`].
+pub fn watch(_worker: u32) -> ExitCode {
+    ExitCode::FAILURE
+}
+
+/// Does nothing: other processes of the user can read the memory of this one.
+pub fn close_to_others() {}
+
 /// Does nothing: there are no leashes.
 pub fn leash_with(_own: PathBuf) {}
 
