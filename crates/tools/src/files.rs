@@ -17,7 +17,7 @@ pub(crate) use self::atomic::{FileLock, FileLocks, sync_folder, write_unsynced};
 pub(crate) use self::path::{Opened, Parents, named_path, open_regular, open_regular_in};
 pub use self::path::{RealPath, leads_to, resolve, without_dots};
 pub use self::shown::{ApprovedPath, Changes, FileState, Fingerprint, ShownFiles};
-pub(crate) use self::target::{FileTarget, Stored};
+pub(crate) use self::target::{FileTarget, Stored, read_text};
 pub use self::text::Unshown;
 pub(crate) use self::text::{Before, Encoding, Expected, FileText};
 use crate::error::ToolError;

@@ -25,10 +25,9 @@ use crate::alias::{Alias, text};
 use crate::builtin::{BuiltIn, FileUse, READONLY, TypedTool};
 use crate::context::Files;
 use crate::error::ToolError;
-use crate::file_access::FileAccess;
 use crate::files::{
-    Encoding, FileTarget, MAX_SIZE, Opened, RealPath, blocking, check_size, file_error,
-    open_regular, resolve,
+    Encoding, MAX_SIZE, Opened, RealPath, blocking, check_size, file_error, open_regular,
+    read_text, resolve,
 };
 use crate::pdf::{self, Pages};
 use crate::pictures::{MAX_FILE, result_file, sniffed};
@@ -103,13 +102,24 @@ impl TypedTool for Read {
         let path = files.real_path(&arguments.path).await?;
         let asked = LineRange::new(arguments.offset, arguments.limit);
         let pages = arguments.pages.as_deref().map(pages).transpose()?;
-        let unsaved = unsaved_text(&path, &files).await;
-        let (stop, real, name) = (cancel.clone(), path.clone(), arguments.path.clone());
-        let found = blocking(move || match unsaved {
-            Some(text) => window::read(Cursor::new(text), asked, &stop)
-                .map(Found::Lines)
-                .map_err(|error| file_error("read", path.as_path(), &error)),
-            None => from_disk(&path, &name, asked, pages, &stop),
+        let open = files.buffers.text(path.as_path()).await;
+        let (stop, name, seen) = (cancel.clone(), arguments.path.clone(), files.seen.clone());
+        let found = blocking(move || {
+            let found = match &open {
+                // Otherwise the file counts, because it may be newer than the buffer.
+                Some(open) if open.modified => window::read(Cursor::new(&open.text), asked, &stop)
+                    .map(Found::Lines)
+                    .map_err(|error| file_error("read", path.as_path(), &error)),
+                _ => from_disk(&path, &name, asked, pages, &stop),
+            }?;
+            // A later `write` merges its text with what changed since.
+            if matches!(found, Found::Lines(_)) && !stop.is_cancelled() {
+                let on_disk = || read_text(&path).ok().map(|it| it.text);
+                if let Some(text) = open.map(|it| it.text).or_else(on_disk) {
+                    seen.add(path.as_path(), &text);
+                }
+            }
+            Ok(found)
         })
         .await?;
         // A cancelled read returns early with what it has, which must not look like the file.
@@ -120,22 +130,11 @@ impl TypedTool for Read {
             Found::Lines(window) => window,
             Found::File(file) => return Ok(ToolResult::file(file)),
         };
-        // A later `write` merges its text with what changed since.
-        remember(real, &files).await;
         let mut text = with_footer(&window, asked, &arguments.path)?;
         if is_named_as_image(Path::new(&arguments.path)) {
             text.push_str("\n\n[In spite of its name, the file is not an image but text.]");
         }
         Ok(ToolResult::text(text))
-    }
-}
-
-/// Remembers the text of a file that the model reads.
-async fn remember(path: RealPath, files: &FileAccess) {
-    if let Ok(target) = FileTarget::find(path, files.buffers.clone()).await
-        && let Ok(text) = target.text().await
-    {
-        files.seen.add(target.path(), &text.text);
     }
 }
 
@@ -156,13 +155,6 @@ fn read_file() -> Alias {
             Ok(json!({"label": "", "path": path, "offset": null, "limit": limit, "pages": null}))
         },
     }
-}
-
-/// The text of the buffer, if it has unsaved changes.
-async fn unsaved_text(path: &RealPath, files: &FileAccess) -> Option<String> {
-    let open = files.buffers.text(path.as_path()).await?;
-    // Otherwise the file counts, because it may be newer than the buffer.
-    open.modified.then_some(open.text)
 }
 
 /// Reads the pages that the model asks for.

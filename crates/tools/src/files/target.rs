@@ -229,7 +229,12 @@ impl Stored {
     }
 }
 
-pub(super) fn read_text(path: &RealPath) -> Result<FileText, (Unshown, ToolError)> {
+/// The text of a file on disk.
+///
+/// # Errors
+///
+/// It can't be read, is too large, or is binary.
+pub(crate) fn read_text(path: &RealPath) -> Result<FileText, (Unshown, ToolError)> {
     let unreadable = |error| (Unshown::Unreadable, error);
     let too_large = |error| (Unshown::TooLarge, error);
     let opened = open_regular(path).map_err(unreadable)?;
