@@ -157,7 +157,9 @@ impl Live {
         if !self.progress.is_heard() {
             return;
         }
-        self.waiting.push_str(text);
+        let last = text.len().saturating_sub(BATCH);
+        self.waiting
+            .push_str(&text[ceil_char_boundary(text, last)..]);
         let over = self.waiting.len().saturating_sub(BATCH);
         self.waiting
             .drain(..ceil_char_boundary(&self.waiting, over));

@@ -86,7 +86,16 @@ impl Screen {
     }
 
     /// Draws output. Returns the lines that cannot change any more.
-    pub fn draw(&mut self, mut text: &str) -> String {
+    pub fn draw(&mut self, text: &str) -> String {
+        let mut done = String::new();
+        self.draw_into(text, &mut done);
+        done
+    }
+
+    /// Draws output. Replaces `done` by the lines that cannot change any more.
+    pub(crate) fn draw_into(&mut self, mut text: &str, done: &mut String) {
+        std::mem::swap(&mut self.done, done);
+        self.done.clear();
         // Most output only adds lines, and much of it.
         let is_plain = !self.returned && self.sequence.is_empty() && self.is_at_end();
         if is_plain && !has_control(text) {
@@ -112,7 +121,7 @@ impl Screen {
             };
             text = &text[taken..];
         }
-        std::mem::take(&mut self.done)
+        std::mem::swap(&mut self.done, done);
     }
 
     /// The lines that can still change.
@@ -309,7 +318,6 @@ impl Screen {
     }
 }
 
-/// Returns true if a character is not drawn. Those that move nothing are left out.
 /// Returns true if a text has control characters that matter, all of which are ASCII.
 fn has_control(text: &str) -> bool {
     // Without a branch for each byte, this takes an eighth of the time.
@@ -320,6 +328,7 @@ fn has_control(text: &str) -> bool {
     text.as_bytes().chunks(256).any(has)
 }
 
+/// Returns true if a character is not drawn. Those that move nothing are left out.
 fn is_control(character: char) -> bool {
     matches!(
         character,

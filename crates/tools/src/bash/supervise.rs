@@ -209,9 +209,9 @@ impl Supervised {
         self.is_open = matches!(read, Ok(bytes) if bytes > 0);
         if self.keeps {
             let text = self.capture.push(&self.chunk).await;
-            self.live.push(&text);
+            self.live.push(text);
             if let Some(job) = &self.job {
-                job.output(&text);
+                job.output(text);
                 if let Some(file) = self.capture.file() {
                     job.has_file(file);
                 }

@@ -49,6 +49,9 @@ pub(crate) enum FullOutput {
 pub(crate) struct Capture {
     /// Bytes of an incomplete UTF-8 character.
     unfinished: Vec<u8>,
+    /// The text of the last push. It is kept because new memory for each piece of a flood takes longer
+    /// than the piece: the system clears it.
+    text: String,
     screen: Screen,
     /// The lines that became final with the last push.
     latest: String,
@@ -68,6 +71,7 @@ impl Capture {
     pub(crate) fn new(output_dir: &Path, name: &str, id: &str) -> Self {
         Self {
             unfinished: Vec::new(),
+            text: String::new(),
             screen: Screen::new(DRAWN_LINES),
             latest: String::new(),
             tail: String::new(),
@@ -81,15 +85,21 @@ impl Capture {
     }
 
     /// Adds bytes and returns them as text.
-    pub(crate) async fn push(&mut self, bytes: &[u8]) -> String {
-        self.unfinished.extend_from_slice(bytes);
-        let rest = unfinished_character(&self.unfinished);
-        let whole = self.unfinished.len() - rest;
-        let text = as_text(&self.unfinished[..whole]);
-        self.unfinished.drain(..whole);
-        self.latest = self.screen.draw(&text);
+    pub(crate) async fn push(&mut self, bytes: &[u8]) -> &str {
+        self.text.clear();
+        if self.unfinished.is_empty() {
+            let whole = bytes.len() - unfinished_character(bytes);
+            add_text(&mut self.text, &bytes[..whole]);
+            self.unfinished.extend_from_slice(&bytes[whole..]);
+        } else {
+            self.unfinished.extend_from_slice(bytes);
+            let whole = self.unfinished.len() - unfinished_character(&self.unfinished);
+            add_text(&mut self.text, &self.unfinished[..whole]);
+            self.unfinished.drain(..whole);
+        }
+        self.screen.draw_into(&self.text, &mut self.latest);
         self.add_latest().await;
-        text
+        &self.text
     }
 
     /// Returns the file with the output from its start, if there is one.
@@ -104,8 +114,9 @@ impl Capture {
 
     /// Ends the output. An incomplete character becomes `U+FFFD`.
     pub(crate) async fn finish(mut self) -> Captured {
-        let last = as_text(&self.unfinished);
-        self.latest = self.screen.draw(&last);
+        self.text.clear();
+        add_text(&mut self.text, &self.unfinished);
+        self.screen.draw_into(&self.text, &mut self.latest);
         let screen = std::mem::replace(&mut self.screen, Screen::new(1));
         let (rest, is_drawn_over) = screen.finish();
         self.latest.push_str(&rest);
@@ -194,12 +205,12 @@ fn newlines(text: &str) -> usize {
     memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
-fn as_text(bytes: &[u8]) -> String {
-    let text = lossy(bytes);
-    if text.contains('\0') {
-        text.replace('\0', NUL_SHOWN.encode_utf8(&mut [0; 4]))
+fn add_text(text: &mut String, bytes: &[u8]) {
+    let new = lossy(bytes);
+    if new.contains('\0') {
+        text.push_str(&new.replace('\0', NUL_SHOWN.encode_utf8(&mut [0; 4])));
     } else {
-        text.into_owned()
+        text.push_str(&new);
     }
 }
 

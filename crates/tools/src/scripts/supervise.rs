@@ -181,7 +181,7 @@ impl Output {
         if !matches!(read, Ok(bytes) if bytes > 0) {
             self.pipe = None;
         }
-        live.push(&self.capture.push(&self.chunk).await);
+        live.push(self.capture.push(&self.chunk).await);
         self.chunk.clear();
     }
 
