@@ -16,6 +16,9 @@ use crate::state_dir;
 
 /// Ending of a content that is not compressed.
 const PLAIN: &str = "raw";
+/// Bytes that a file takes at least on most file systems. Compressing fewer saves nothing, and preparing
+/// for it takes longer than writing them.
+const BLOCK: usize = 4096;
 /// Largest content that is read, in bytes (32 MiB).
 const MAX_CONTENT: u64 = 32 * 1024 * 1024;
 
@@ -105,6 +108,10 @@ impl Objects {
     ///
     /// Any error of the file system. Nothing is stored then.
     pub fn put(&self, hash: Hash, content: &[u8]) -> io::Result<()> {
+        // An empty file would count as one that a crash left.
+        if (1..=BLOCK).contains(&content.len()) {
+            return self.put_plain(hash, content);
+        }
         if self.has(hash) {
             return Ok(());
         }

@@ -12,9 +12,9 @@ use platform::paths::visible;
 use super::file_state::{Captured, FileState, StoredPath};
 use super::index::{self, Stamp};
 use super::journal::{Checkpoint, FileChange, Progress};
-use super::recorder::{Recorder, capture};
+use super::recorder::{Recorder, capture, capture_open};
 use super::store::{Store, now, project_in};
-use crate::buffers::{OpenBuffers, Replacement};
+use crate::buffers::{OpenBuffers, OpenText, Replacement};
 use crate::error::ToolError;
 use crate::files::{Encoding, RealPath, blocking, sync_folder, write_unsynced};
 use crate::objects::Objects;
@@ -308,13 +308,17 @@ impl Recorder {
         let lock = store.lock_restores();
         let _lock = lock.map_err(|error| format!("Nothing was changed: {error}."))?;
         let _contents = store.keep_contents();
-        let mut files = Vec::with_capacity(changes.len());
-        for change in changes {
-            let before = capture(&RealPath::exact(change.path.clone()), buffers).await;
-            let store = store.clone();
-            let prepared = blocking(move || prepare(&store, change, before));
-            files.push(prepared.await.map_err(|error| error.to_string())?);
+        let mut open = Vec::with_capacity(changes.len());
+        for change in &changes {
+            open.push(buffers.text(&change.path).await);
         }
+        let preparing = store.clone();
+        let prepared = blocking(move || {
+            let changes = changes.into_iter().zip(open);
+            let prepared = changes.map(|(change, open)| prepare(&preparing, change, open));
+            prepared.collect::<Result<Vec<_>, _>>()
+        });
+        let files = prepared.await.map_err(|error| error.to_string())?;
         let count = files.len();
         let checkpoint = Checkpoint {
             id: recording.id.clone(),
@@ -329,8 +333,9 @@ impl Recorder {
     }
 }
 
-/// Stores the contents of a file before and after a change.
-fn prepare(store: &Store, change: Made, before: Captured) -> Result<FileChange, ToolError> {
+/// Stores the contents of a file, which has this buffer, before and after a change.
+fn prepare(store: &Store, change: Made, open: Option<OpenText>) -> Result<FileChange, ToolError> {
+    let before = capture_open(&RealPath::exact(change.path.clone()), open);
     // What is not saved counts as changed.
     let is_saved = !before.unsaved;
     let before = before.store(&store.objects);

@@ -11,7 +11,7 @@ use super::commands::{self, Projects};
 use super::file_state::{Captured, FileState, StoredPath};
 use super::journal::{CallLabel, Checkpoint, FileChange};
 use super::store::{Store, new_id, now, project_in};
-use crate::buffers::OpenBuffers;
+use crate::buffers::{OpenBuffers, OpenText};
 use crate::error::ToolError;
 use crate::files::{FileTarget, RealPath, blocking};
 use crate::state_dir::Lock;
@@ -266,11 +266,15 @@ pub(super) fn shorten(names: &mut Vec<String>, rest: impl Fn(usize) -> String) {
 /// what is on disk.
 pub(super) async fn capture(path: &RealPath, buffers: &dyn OpenBuffers) -> Captured {
     let open = buffers.text(path.as_path()).await;
-    let unsaved = open.filter(|it| it.modified);
     let real = path.clone();
-    let on_disk = blocking(move || Ok(Captured::on_disk(&real))).await;
-    let on_disk = on_disk.unwrap_or_else(|error| Captured::not_covered(error.to_string()));
-    match unsaved {
+    let captured = blocking(move || Ok(capture_open(&real, open))).await;
+    captured.unwrap_or_else(|error| Captured::not_covered(error.to_string()))
+}
+
+/// Reads a file like [`capture`], given its buffer, if it has one. Blocking.
+pub(super) fn capture_open(path: &RealPath, open: Option<OpenText>) -> Captured {
+    let on_disk = Captured::on_disk(path);
+    match open.filter(|it| it.modified) {
         Some(open) => {
             let mode = on_disk.file_state.mode().unwrap_or(NEW_FILE);
             Captured {

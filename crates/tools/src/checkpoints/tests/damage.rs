@@ -17,17 +17,23 @@ use crate::files::{FileTarget, RealPath};
 
 #[test]
 fn a_damaged_content_is_reported_and_nothing_is_restored() {
-    let mut project = Project::new();
-    project.put("a", "one\n");
-    project.write("a", "two\n");
-    let change = project.journal().checkpoints.remove(0).files.remove(0);
-    let object = project.store().objects.path(change.before.hash().unwrap());
-    fs::write(object, "damaged").unwrap();
-    let plan = project.plan(Request::Undo).unwrap().unwrap();
-    let why = block_on(plan.apply(false, &NoBuffers)).unwrap_err();
-    assert!(why.contains("is damaged"), "{why}");
-    assert_eq!(project.text("a").as_deref(), Some("two\n"));
-    assert_eq!(project.journal().checkpoints.len(), 1);
+    // Compressed, and too short for that.
+    for before in ["one\n".repeat(2000), "one\n".to_owned()] {
+        let mut project = Project::new();
+        project.put("a", &before);
+        project.write("a", "two\n");
+        let change = project.journal().checkpoints.remove(0).files.remove(0);
+        let compressed = project.store().objects.path(change.before.hash().unwrap());
+        let plain = compressed.with_extension("raw");
+        assert_ne!(compressed.exists(), plain.exists());
+        let object = [compressed, plain].into_iter().find(|it| it.exists());
+        fs::write(object.unwrap(), "damaged").unwrap();
+        let plan = project.plan(Request::Undo).unwrap().unwrap();
+        let why = block_on(plan.apply(false, &NoBuffers)).unwrap_err();
+        assert!(why.contains("is damaged"), "{why}");
+        assert_eq!(project.text("a").as_deref(), Some("two\n"));
+        assert_eq!(project.journal().checkpoints.len(), 1);
+    }
 }
 
 #[test]
