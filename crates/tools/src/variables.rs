@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::{LazyLock, OnceLock, PoisonError, RwLock};
 
 use platform::paths;
 use platform::variables::{NEEDED, matches};
@@ -203,14 +203,15 @@ fn added() -> Vec<String> {
 }
 
 fn is_passed(name: &OsStr, value: &OsStr, added: &[String]) -> bool {
+    /// Split once, because each command asks for each variable.
+    static USUAL: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let names = PASSED.iter().flat_map(|(_, it)| it.split_whitespace());
+        names.chain(NEEDED).collect()
+    });
     let is = |pattern: &str| matches(name, pattern);
-    let usual = PASSED
-        .iter()
-        .flat_map(|(_, names)| names.split_whitespace());
-    let mut usual = usual.chain(NEEDED);
     let has_password = || has_password(&name.to_string_lossy(), &value.to_string_lossy());
     // A name that the user passes on counts whatever its value is.
-    added.iter().any(|it| is(it)) || usual.any(is) && !has_password()
+    added.iter().any(|it| is(it)) || USUAL.iter().any(|it| is(it)) && !has_password()
 }
 
 /// Returns true if commands get the variable without the user naming it.
