@@ -301,8 +301,8 @@ fn explain(result: &mut ToolResult, needs: &Needs, real: &Sandbox) {
     result.hindered = found.map(|(_, why)| why);
     if result.hindered.is_some() {
         result.content.push_str(
-"\n\n[The command ran read-only and without network, because $shell-safe approved it. It can do more \
-            if the user approves it by hand.]",
+            "\n\n[The command ran read-only and without network, because $shell-safe approved it. \
+             It can do more if the user approves it by hand.]",
         );
     }
 }

@@ -238,15 +238,16 @@ impl FileAccess {
     /// It is a link.
     pub(crate) async fn check_no_link(&self, text: &str) -> Result<(), ToolError> {
         let path: PathBuf = self.sandbox.outside(&resolve(&self.cwd, text)?);
-        blocking(move || if path.is_symlink() {
-Err(ToolError::Failed(format!(
-                "{} is a symbolic link, which can be neither deleted nor moved by a patch. Nothing was changed. Use \
-                 bash.",
-                path.display()
-            )))
-} else {
-Ok(())
-})
+        blocking(move || {
+            if path.is_symlink() {
+                return Err(ToolError::Failed(format!(
+                    "{} is a symbolic link, which can be neither deleted nor moved by a patch. \
+                     Nothing was changed. Use bash.",
+                    path.display()
+                )));
+            }
+            Ok(())
+        })
         .await
     }
 }
