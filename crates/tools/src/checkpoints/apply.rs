@@ -74,29 +74,54 @@ pub(super) async fn make(
         };
         let path = visible(&change.path.0);
         let left = take_back(store, &begun.files[..made], buffers).await;
-        // Every file is as it was, so the journal must not list a checkpoint.
-        if left.is_empty() {
+        if left.failed.is_empty() {
+            // The journal must not list a checkpoint that was reverted.
             end(store, &begun.id, true);
-            return Err(format!("{nothing}: {path} {why}."));
         }
-        let left: Vec<_> = left.iter().map(|it| visible(it)).collect();
-        let left = left.join(", ");
-        return Err(format!(
-            "{path} {why}. These files were changed and could not be put back: {left}; {again}."
-        ));
+        let left = left.sentences(again);
+        return Err(if left.is_empty() {
+            format!("{nothing}: {path} {why}.")
+        } else {
+            format!("{path} {why}.{left}")
+        });
     }
     sync_folders(&begun.files);
     end(store, &begun.id, false);
     Ok(())
 }
 
-/// Reverts changes that were made, the last one first. Returns the files that could not be reverted.
-async fn take_back(
-    store: &Store,
-    changes: &[FileChange],
-    buffers: &dyn OpenBuffers,
-) -> Vec<PathBuf> {
-    let mut left = Vec::new();
+/// Files that are not as they were after changes were reverted.
+#[derive(Default)]
+struct Left {
+    /// They could not be written.
+    failed: Vec<PathBuf>,
+    /// Something else has changed them since.
+    changed: Vec<PathBuf>,
+}
+
+impl Left {
+    /// Names the files, in sentences that each begin with a space.
+    fn sentences(&self, again: &str) -> String {
+        let names = |files: &[PathBuf]| {
+            let names = files.iter().map(|it| visible(it).to_string());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let mut said = String::new();
+        if !self.failed.is_empty() {
+            said += " These files were changed and could not be put back: ";
+            said += &format!("{}; {again}.", names(&self.failed));
+        }
+        if !self.changed.is_empty() {
+            said += " These files were changed, then changed again by something else, and left as they are: ";
+            said += &format!("{}.", names(&self.changed));
+        }
+        said
+    }
+}
+
+/// Reverts changes that were made, the last one first.
+async fn take_back(store: &Store, changes: &[FileChange], buffers: &dyn OpenBuffers) -> Left {
+    let mut left = Left::default();
     for change in changes.iter().rev() {
         let FileChange {
             path,
@@ -106,16 +131,28 @@ async fn take_back(
         } = change;
         let real = RealPath::exact(path.0.clone());
         let now = capture(&real, buffers).await.file_state;
+        if now == *before {
+            continue;
+        }
         let is_begun = match (&now, before, after) {
             // Between two files, there is never none.
             (FileState::Absent, FileState::File { .. }, FileState::File { .. }) => false,
             (FileState::Absent, ..) => true,
-            // The mode is set last.
-            _ => now == *after || now.hash().is_some() && now.hash() == after.hash(),
+            // The mode is set last, except that a file must be writable first.
+            _ => {
+                let is_writable = before.mode().map(|it| it | WRITABLE) == now.mode();
+                let has =
+                    |content: &FileState| now.hash().is_some() && now.hash() == content.hash();
+                now == *after || has(after) || has(before) && is_writable
+            }
         };
-        if is_begun {
-            let put = put(&real, before, change.made, &store.objects, buffers);
-            left.extend(put.await.is_err().then(|| path.0.clone()));
+        if !is_begun {
+            left.changed.push(path.0.clone());
+            continue;
+        }
+        let put = put(&real, before, change.made, &store.objects, buffers);
+        if put.await.is_err() {
+            left.failed.push(path.0.clone());
         }
     }
     sync_folders(changes);
@@ -388,10 +425,8 @@ pub async fn recover(folder: PathBuf, buffers: &dyn OpenBuffers) {
     // Read again: it may have ended meanwhile.
     let begun = store.read().map(|it| it.begun()).unwrap_or_default();
     for checkpoint in begun {
-        if take_back(&store, &checkpoint.files, buffers)
-            .await
-            .is_empty()
-        {
+        let left = take_back(&store, &checkpoint.files, buffers).await;
+        if left.failed.is_empty() {
             end(&store, &checkpoint.id, true);
         }
     }

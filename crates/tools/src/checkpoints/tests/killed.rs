@@ -50,6 +50,7 @@ fn texts(project: &Project) -> [String; 2] {
 
 const ONE: &str = "one\n";
 const TWO: &str = "two\n";
+const MINE: &str = "mine\n";
 
 #[test]
 fn changes_that_a_killed_program_was_making_are_reverted_by_the_next_one() {
@@ -100,6 +101,53 @@ fn changes_that_a_killed_program_was_making_are_reverted_by_the_next_one() {
     assert_eq!(texts(&project), [TWO, TWO]);
     assert_eq!(project.undo().changed.len(), 3);
     assert_eq!(texts(&project), [ONE, ONE]);
+}
+
+/// Changes both files once the file `a` has its new text.
+struct OtherProgram<'a>(&'a Project);
+
+#[async_trait]
+impl OpenBuffers for OtherProgram<'_> {
+    async fn text(&self, path: &Path) -> Option<OpenText> {
+        if path == self.0.path("b") && self.0.text("a").as_deref() == Some(TWO) {
+            self.0.put("a", MINE);
+            self.0.put("b", MINE);
+        }
+        None
+    }
+
+    async fn replace(&self, path: &Path, new: Replacement<'_>) -> Result<Replaced, String> {
+        NoBuffers.replace(path, new).await
+    }
+}
+
+#[test]
+fn what_another_program_changed_is_left_and_named_if_a_change_fails() {
+    let project = Project::new();
+    project.put("a", ONE);
+    project.put("b", ONE);
+    let changes = ["a", "b"].map(|name| Made {
+        path: project.path(name),
+        before: FileState::file(ONE.as_bytes(), 0o644),
+        after: FileState::file(TWO.as_bytes(), 0o644),
+        content: Content::Bytes(TWO.as_bytes().to_vec()),
+    });
+    let recorder = project.recorder(LIMIT);
+    let other = OtherProgram(&project);
+    let failed = block_on(recorder.make(changes.into(), &other)).unwrap_err();
+    let [a, b] = ["a", "b"].map(|name| project.path(name).display().to_string());
+    assert_eq!(
+        failed,
+        format!(
+            "{b} changed meanwhile. These files were changed, then changed again by something else, and left \
+             as they are: {a}."
+        )
+    );
+    assert_eq!(texts(&project), [MINE, MINE]);
+    // Nothing is tried again, and nothing can be undone.
+    block_on(recover(project.path(""), &NoBuffers));
+    assert_eq!(texts(&project), [MINE, MINE]);
+    assert!(project.plan(Request::Undo).unwrap().is_none());
 }
 
 #[test]
