@@ -67,7 +67,7 @@ local function draw_below(buffer, placed, width)
   local function add(line, group)
     lines[#lines + 1] = { { notices.escape(line), group } }
   end
-  -- Colors arrive later and are drawn if the diff is still the same. All files are drawn together.
+  -- Colors arrive later and are drawn if the diff is still shown. All files are drawn together.
   local is_due = false
   local function colored()
     if is_due then
@@ -76,7 +76,8 @@ local function draw_below(buffer, placed, width)
     is_due = true
     vim.schedule(function()
       is_due = false
-      if placed.item == item and placed.below and api.nvim_buf_is_loaded(buffer) then
+      local is_shown = (marks[buffer] or {})[item.id] == placed and placed.below
+      if is_shown and api.nvim_buf_is_loaded(buffer) then
         draw_below(buffer, placed, viewport.width(buffer))
       end
     end)

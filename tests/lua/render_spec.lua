@@ -123,6 +123,32 @@ test("a diff has the colors of its file, from a parser or a syntax file", functi
   assert(not table.concat(virtual_lines(buffer)):find("@", 1, true))
 end)
 
+test("colors that arrive late draw no diff again that is gone or has changed", function()
+  local diff = require("flemma.diff")
+  local lines_of, late = diff.virtual_lines, nil
+  diff.virtual_lines = function(file, colored)
+    late = colored
+    return lines_of(file, colored)
+  end
+  local buffer = chat.new({ "fence" })
+  local function show(...)
+    local items = vim.iter({ ... }):map(function(preview)
+      return { id = "t", line = 0, header_line = 0, preview = preview, diff = { some_diff() } }
+    end)
+    chat.host("marks", { buffer = buffer, items = items:totable() })
+    return late
+  end
+  for _, after in ipairs({ {}, { "second" } }) do
+    local colored = show("first")
+    show(unpack(after))
+    local shown = virtual_lines(buffer)
+    colored()
+    vim.wait(0)
+    same(virtual_lines(buffer), shown)
+  end
+  diff.virtual_lines = lines_of
+end)
+
 test("removed lines have the background of added ones in red, unless the color scheme has one", function()
   local highlights = require("flemma.highlights")
   local function removed(add, delete)
