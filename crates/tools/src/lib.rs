@@ -87,7 +87,7 @@ pub use pictures::{result_file, sniffed};
 pub use private::{TemporaryFile, TemporaryFolder, TemporaryPath, sweep as sweep_unfinished};
 pub use process::{
     CommandOutput, LEASH, Program, ProgramOutput, WATCH, close_to_others, end_descendants,
-    hold_leash, hold_watch, leash_beside, leash_with, prepare_command, run_argv, watch, watched_by,
+    hold_leash, hold_watch, leash_beside, leash_with, prepare_command, run_argv, watched_by,
 };
 pub use proposal::{AppliedFiles, Proposal, ProposedFile};
 pub use registry::{

@@ -23,7 +23,7 @@ pub(crate) use system::{
 };
 pub use system::{
     LEASH, WATCH, close_to_others, end_descendants, hold_leash, hold_watch, leash_beside,
-    leash_with, watch, watched_by,
+    leash_with, watched_by,
 };
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};

@@ -12,21 +12,15 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{WorkerStart, worker};
 
-/// The watcher's name in the list of processes.
-const NAME: &str = "flemma";
-
 pub(super) fn watch_host(start: WorkerStart) -> io::Result<ExitCode> {
     let worker = worker(start)?.spawn()?;
-    let watcher = tools::leash_beside(&std::env::current_exe()?);
-    // Children, and that orphans are collected, outlive the program of a process.
-    let mut watcher = Command::new(watcher);
-    watcher
-        .arg0(NAME)
-        .arg(tools::WATCH)
-        .arg(worker.id().to_string());
-    // Fails if it is missing. This program does the same then.
-    let _ = watcher.env_clear().exec();
-    Ok(tools::watch(worker.id()))
+    let words = [worker.id().to_string().into()];
+    let mut watcher = Command::new(tools::leash_beside(&std::env::current_exe()?));
+    watcher.arg(tools::WATCH).args(&words).env_clear();
+    // execve(2) keeps the children of a process and its attribute as their subreaper, see prctl(2). This
+    // returns only if there is no such program; this one then watches.
+    let _error = watcher.exec();
+    Ok(tools::hold_watch(&words))
 }
 
 pub(super) fn watch_command(start: WorkerStart) -> io::Result<ExitCode> {
@@ -40,7 +34,7 @@ pub(super) fn watch_command(start: WorkerStart) -> io::Result<ExitCode> {
     let _ = pids.send(id.and_then(Pid::from_raw));
     // On another thread, because this one blocks in `wait`.
     std::thread::spawn(move || runtime.block_on(pass_on));
-    Ok(tools::watch(worker.id()))
+    Ok(tools::hold_watch(&[worker.id().to_string().into()]))
 }
 
 /// Returns a future that passes signals on to the worker, whose ID comes through `pid`. No

@@ -424,17 +424,19 @@ pub fn end_descendants() {
     }
 }
 
-// The watcher, which ends everything that the host leaves running.
+// The watcher: waits for the worker, and ends the processes that it leaves.
 
-/// The first argument of a program that only watches the host.
+/// The first argument of a watcher that is started as the small program.
 pub const WATCH: &str = "--watch";
 
-/// Runs as the watcher of a host. `words` are the arguments after [`WATCH`]: its process id.
+/// Waits for a worker, then ends every process that it left. `words` are the arguments after [`WATCH`]: the
+/// worker's process id, which must be that of a child. Returns the worker's exit code, or 128 plus the number
+/// of the signal that killed it, as in a shell.
 pub fn hold_watch(words: &[OsString]) -> ExitCode {
     let [id] = words else {
         return ExitCode::FAILURE;
     };
-    // It has no secrets, but the channel to Neovim.
+    // A host's watcher holds no secrets, but it does hold the channel to Neovim.
     close_to_others();
     let id = id.to_str().and_then(|id| id.parse().ok());
     id.map_or(ExitCode::FAILURE, watch)
@@ -453,9 +455,7 @@ pub fn close_to_others() {
     }
 }
 
-/// Waits for the child `worker`, and then ends everything that it left running. Returns its exit code, or
-/// 128 plus the number of the signal that killed it, as in a shell.
-pub fn watch(worker: u32) -> ExitCode {
+fn watch(worker: u32) -> ExitCode {
     let status = wait_for(worker);
     end_descendants();
     let signal = status
@@ -470,8 +470,8 @@ pub fn watch(worker: u32) -> ExitCode {
     code.map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Waits for a child. Also collects orphans that have ended, because a worker takes each of our other
-/// children for a process that still runs. `None` if there is no such child.
+/// Waits for a child, and reaps orphans that end before it: the worker counts every other child of its
+/// watcher as a running process. `None` if there is no such child.
 fn wait_for(child: u32) -> Option<ExitStatus> {
     loop {
         match wait(WaitOptions::empty()) {

@@ -24,16 +24,11 @@ pub fn hold_leash(_words: &[OsString]) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The first argument of a program that only watches the host. Never used on this system.
+/// The first argument of a watcher that is started as the small program. Never used on this system.
 pub const WATCH: &str = "--watch";
 
 /// Fails: a job object ends what the host leaves running.
 pub fn hold_watch(_words: &[OsString]) -> ExitCode {
-    ExitCode::FAILURE
-}
-
-/// Fails, like [`hold_watch`].
-pub fn watch(_worker: u32) -> ExitCode {
     ExitCode::FAILURE
 }
 
