@@ -16,8 +16,8 @@ use crate::state_dir;
 
 /// Ending of a content that is not compressed.
 const PLAIN: &str = "raw";
-/// Bytes that a file takes at least on most file systems. Compressing fewer saves nothing, and preparing
-/// for it takes longer than writing them.
+/// The block size of most file systems, in bytes. A smaller content takes one block whether or not it is
+/// compressed, and setting up the compressor takes longer than writing the content.
 const BLOCK: usize = 4096;
 /// Largest content that is read, in bytes (32 MiB).
 const MAX_CONTENT: u64 = 32 * 1024 * 1024;

@@ -138,7 +138,7 @@ async fn take_back(store: &Store, changes: &[FileChange], buffers: &dyn OpenBuff
             // Between two files, there is never none.
             (FileState::Absent, FileState::File { .. }, FileState::File { .. }) => false,
             (FileState::Absent, ..) => true,
-            // The mode is set last, except that a file must be writable first.
+            // The mode is set last, but a read-only file is made writable first.
             _ => {
                 let is_writable = before.mode().map(|it| it | WRITABLE) == now.mode();
                 let has =
@@ -370,7 +370,7 @@ impl Recorder {
     }
 }
 
-/// Stores the contents of a file, which has this buffer, before and after a change.
+/// Stores the contents of a file before and after a change. `open` is its buffer, if it has one.
 fn prepare(store: &Store, change: Made, open: Option<OpenText>) -> Result<FileChange, ToolError> {
     let before = capture_open(&RealPath::exact(change.path.clone()), open);
     // What is not saved counts as changed.

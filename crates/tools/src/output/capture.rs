@@ -49,8 +49,8 @@ pub(crate) enum FullOutput {
 pub(crate) struct Capture {
     /// Bytes of an incomplete UTF-8 character.
     unfinished: Vec<u8>,
-    /// The text of the last push. It is kept because new memory for each piece of a flood takes longer
-    /// than the piece: the system clears it.
+    /// The text of the last push. The buffer is reused: the page faults of a new one for each piece take
+    /// longer than everything else that is done with a piece.
     text: String,
     screen: Screen,
     /// The lines that became final with the last push.

@@ -103,15 +103,23 @@ fn changes_that_a_killed_program_was_making_are_reverted_by_the_next_one() {
     assert_eq!(texts(&project), [ONE, ONE]);
 }
 
-/// Changes both files once the file `a` has its new text.
-struct OtherProgram<'a>(&'a Project);
+/// Another program that writes or removes the file `a` once it has its new text, and writes the file `b`.
+struct OtherProgram<'a> {
+    project: &'a Project,
+    /// The text that it writes to the file `a`; `None` removes it.
+    text: Option<&'a str>,
+}
 
 #[async_trait]
 impl OpenBuffers for OtherProgram<'_> {
     async fn text(&self, path: &Path) -> Option<OpenText> {
-        if path == self.0.path("b") && self.0.text("a").as_deref() == Some(TWO) {
-            self.0.put("a", MINE);
-            self.0.put("b", MINE);
+        let project = self.project;
+        if path == project.path("b") && project.text("a").as_deref() == Some(TWO) {
+            match self.text {
+                Some(text) => project.put("a", text),
+                None => fs::remove_file(project.path("a")).unwrap(),
+            }
+            project.put("b", MINE);
         }
         None
     }
@@ -121,33 +129,71 @@ impl OpenBuffers for OtherProgram<'_> {
     }
 }
 
+/// Changes of the files `a` and `b`, whose mode is `mode`, from [`ONE`] to [`TWO`].
+fn both(project: &Project, mode: u32) -> Vec<Made> {
+    let change = |name| Made {
+        path: project.path(name),
+        before: FileState::file(ONE.as_bytes(), mode),
+        after: FileState::file(TWO.as_bytes(), mode),
+        content: Content::Bytes(TWO.as_bytes().to_vec()),
+    };
+    ["a", "b"].map(change).into()
+}
+
 #[test]
 fn what_another_program_changed_is_left_and_named_if_a_change_fails() {
+    for text in [Some(MINE), None] {
+        let project = Project::new();
+        project.put("a", ONE);
+        project.put("b", ONE);
+        let other = OtherProgram {
+            project: &project,
+            text,
+        };
+        let made = project.recorder(LIMIT);
+        let failed = block_on(made.make(both(&project, 0o644), &other)).unwrap_err();
+        let [a, b] = ["a", "b"].map(|name| project.path(name).display().to_string());
+        assert_eq!(
+            failed,
+            format!(
+                "{b} changed meanwhile. These files were changed, then changed again by something else, and \
+                 left as they are: {a}."
+            )
+        );
+        assert_eq!(project.text("a").as_deref(), text);
+        // Nothing is tried again, and nothing can be undone.
+        block_on(recover(project.path(""), &NoBuffers));
+        assert_eq!(project.text("a").as_deref(), text);
+        assert_eq!(project.text("b").as_deref(), Some(MINE));
+        assert!(project.plan(Request::Undo).unwrap().is_none());
+    }
+}
+
+#[test]
+fn a_read_only_file_that_was_only_made_writable_gets_its_mode_back() {
     let project = Project::new();
+    let set = |name: &str, mode| {
+        fs::set_permissions(project.path(name), Permissions::from_mode(mode)).unwrap();
+    };
+    for name in ["a", "b"] {
+        project.put(name, ONE);
+        set(name, 0o444);
+    }
+    let killer = Killer {
+        project: &project,
+        text: TWO,
+    };
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        block_on(project.recorder(LIMIT).make(both(&project, 0o444), &killer))
+    }));
+    assert!(ended.is_err());
+    // As if it had been killed before it wrote the text.
+    set("a", 0o644);
     project.put("a", ONE);
-    project.put("b", ONE);
-    let changes = ["a", "b"].map(|name| Made {
-        path: project.path(name),
-        before: FileState::file(ONE.as_bytes(), 0o644),
-        after: FileState::file(TWO.as_bytes(), 0o644),
-        content: Content::Bytes(TWO.as_bytes().to_vec()),
-    });
-    let recorder = project.recorder(LIMIT);
-    let other = OtherProgram(&project);
-    let failed = block_on(recorder.make(changes.into(), &other)).unwrap_err();
-    let [a, b] = ["a", "b"].map(|name| project.path(name).display().to_string());
-    assert_eq!(
-        failed,
-        format!(
-            "{b} changed meanwhile. These files were changed, then changed again by something else, and left \
-             as they are: {a}."
-        )
-    );
-    assert_eq!(texts(&project), [MINE, MINE]);
-    // Nothing is tried again, and nothing can be undone.
     block_on(recover(project.path(""), &NoBuffers));
-    assert_eq!(texts(&project), [MINE, MINE]);
-    assert!(project.plan(Request::Undo).unwrap().is_none());
+    assert_eq!(texts(&project), [ONE, ONE]);
+    let mode = fs::metadata(project.path("a")).unwrap().mode();
+    assert_eq!(mode & 0o777, 0o444);
 }
 
 #[test]
